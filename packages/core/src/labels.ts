@@ -1,0 +1,75 @@
+/**
+ * Trust labels: how secret (level), how far from the owner (integrity), which categories (tags).
+ *
+ * Levels `public < trusted < private < sealed`; integrity `external < agent < owner`. Joining two labels
+ * can only restrict: higher level, lower integrity, all tags. A label nobody can read is the most restrictive.
+ * @clause L3.2
+ */
+export const LEVELS = ['public', 'trusted', 'private', 'sealed'] as const
+export const INTEGRITIES = ['external', 'agent', 'owner'] as const
+
+export type Level = (typeof LEVELS)[number]
+export type Integrity = (typeof INTEGRITIES)[number]
+
+/** Tags are sorted and unique. */
+export type Label = { readonly level: Level; readonly integrity: Integrity; readonly tags: readonly string[] }
+
+/** What a reader may see: a level and the tags it holds. */
+export type Clearance = { readonly level: Level; readonly tags: readonly string[] }
+
+export const MOST_RESTRICTIVE: Label = { level: 'sealed', integrity: 'external', tags: [] }
+export const PUBLIC: Label = { level: 'public', integrity: 'owner', tags: [] }
+export const OWNER_PRIVATE: Label = { level: 'private', integrity: 'owner', tags: [] }
+
+export const isLevel = (value: unknown): value is Level => LEVELS.includes(value as Level)
+export const isIntegrity = (value: unknown): value is Integrity => INTEGRITIES.includes(value as Integrity)
+
+/** -1, 0 or 1 as for a sort. */
+export const compareLevels = (a: Level, b: Level): number => Math.sign(LEVELS.indexOf(a) - LEVELS.indexOf(b))
+
+/** True where `level` is at most `ceiling`. */
+export const isWithin = (level: Level, ceiling: Level): boolean => compareLevels(level, ceiling) <= 0
+
+/** The least restrictive label that is no weaker than any of `labels`; of none, {@link PUBLIC}. */
+export function joinLabels(labels: Iterable<Label>): Label {
+  let level = 0
+  let integrity: number = INTEGRITIES.length - 1
+  const tags = new Set<string>()
+  for (const label of labels) {
+    level = Math.max(level, LEVELS.indexOf(label.level))
+    integrity = Math.min(integrity, INTEGRITIES.indexOf(label.integrity))
+    for (const tag of label.tags) tags.add(tag)
+  }
+  return {
+    level: LEVELS[level] ?? MOST_RESTRICTIVE.level,
+    integrity: INTEGRITIES[integrity] ?? MOST_RESTRICTIVE.integrity,
+    tags: [...tags].sort(),
+  }
+}
+
+/**
+ * True where a reader with `clearance` may see what bears `label`.
+ * @clause L4.2
+ */
+export function dominates(clearance: Clearance, label: Label): boolean {
+  return isWithin(label.level, clearance.level) && label.tags.every((tag) => clearance.tags.includes(tag))
+}
+
+/** True where every label that `b` may see, `a` may see too. */
+export const covers = (a: Clearance, b: Clearance): boolean => dominates(a, { ...b, integrity: 'owner' })
+
+/** One spelling per label: `private:owner` or `private:owner:health,work`. Also the id of a sync compartment. */
+export function formatLabel(label: Label): string {
+  const tags = [...new Set(label.tags)].sort().join(',')
+  return tags === '' ? `${label.level}:${label.integrity}` : `${label.level}:${label.integrity}:${tags}`
+}
+
+/** Read a label's spelling; whatever is not one is the most restrictive, never an error. A bare level means the owner's. */
+export function parseLabel(text: unknown): Label {
+  if (typeof text !== 'string') return MOST_RESTRICTIVE
+  const [level, integrity = 'owner', tags = '', ...rest] = text.split(':')
+  if (!isLevel(level) || !isIntegrity(integrity) || rest.length > 0) return MOST_RESTRICTIVE
+  const list = tags === '' ? [] : tags.split(',')
+  if (!list.every((tag) => /^[\p{L}\p{N}][\p{L}\p{N}_-]{0,63}$/u.test(tag))) return MOST_RESTRICTIVE
+  return { level, integrity, tags: [...new Set(list)].sort() }
+}

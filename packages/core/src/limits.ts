@@ -1,0 +1,76 @@
+/** Every bound of the system, once, with its unit in its name and its reason beside it. */
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+export const LIMITS = {
+  /** MEM-002 2.1: content, in Unicode code points after NFC. */
+  memoryContentChars: 2048,
+  /** MEM-002 2.1: one tag. */
+  memoryTagChars: 32,
+  memoryTags: 64,
+  /** MEM-002 2.1. */
+  embeddingDims: 2048,
+  /** MEM-003: entries in one batch call. */
+  memoryBatch: 100,
+  listDefault: 50,
+  listMax: 200,
+  /** Largest note file that an import reads; a larger one is listed as skipped. */
+  importFileBytes: 4 * MiB,
+  importFiles: 200_000,
+
+  /** Authority documents: sizes before parsing, so that a hostile one costs little. */
+  grantBytes: 64 * KiB,
+  chainBytes: 256 * KiB,
+  chainLinks: 5,
+  jsonDepth: 16,
+  nameChars: 128,
+  scopeTokens: 32,
+  pathChars: 1024,
+  /** Clock skew allowed on times in the past of the signer, never on an expiry. */
+  clockSkewMs: 60 * SECOND,
+  scopedGrantMs: 90 * DAY,
+  singleGrantMs: 7 * DAY,
+  /** L1.3: the declared bound within which a revocation takes effect. */
+  revocationMaxAgeMs: 60 * SECOND,
+
+  /** DHT: a record above this is refused by the validator (js-libp2p itself would take 4 MiB). */
+  agentRecordBytes: 4 * KiB,
+  agentRecordTtlMs: 48 * HOUR,
+  dhtQuorum: 3,
+  dhtTimeoutMs: 5 * SECOND,
+  cardBytes: 256 * KiB,
+
+  /** One frame of a protocol with small messages. */
+  envelopeBytes: 1 * MiB,
+  frameBytes: 1 * MiB,
+  envelopeTtlMs: 5 * MINUTE,
+  requestTimeoutMs: 30 * SECOND,
+  streamIdleMs: 60 * SECOND,
+  streamsPerPeer: 32,
+  /** Bulk sends: chunks small enough that little requests on the same connection stay quick. */
+  bulkChunkBytes: 64 * KiB,
+  sendBufferBytes: 256 * KiB,
+
+  agentTimeoutMs: 120 * SECOND,
+  agentTimeoutMaxMs: 60 * MINUTE,
+  agentOutputBytes: 4 * MiB,
+  agentErrorBytes: 16 * KiB,
+  agentRuns: 8,
+
+  syncPageRows: 2_000,
+  syncNoteBytes: 64 * KiB,
+  syncBursts: 100_000,
+  handoffBytes: 16 * MiB,
+  handoffNotes: 1_000,
+  /** HLC of a note from a peer may be this far ahead; a later one is refused. */
+  futureHlcMs: 5 * MINUTE,
+
+  httpBodyBytes: 8 * MiB,
+  blobBytes: 64 * MiB,
+  recordGroup: 256,
+} as const

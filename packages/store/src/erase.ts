@@ -1,0 +1,60 @@
+/**
+ * The one routine that makes bytes go away. LevelDB keeps deleted values in its files until compaction, and
+ * not even one compaction does it while they are still in memory: flush, delete, compact, then look.
+ * @clause L3.4
+ */
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Store } from './store.ts'
+
+export type EraseReport = {
+  readonly keys: number
+  /** names of database files in which a marker was still found; empty when all is gone */
+  readonly remains: readonly string[]
+}
+
+/**
+ * Erase values for good.
+ * @param keys full keys; deleted in one transaction with whatever else the caller staged before
+ * @param markers byte strings that must not be found in the data folder afterwards (stored and plain forms)
+ * @returns what was done and what a scan of the files still found
+ */
+export async function eraseKeys(
+  store: Store,
+  keys: readonly string[],
+  markers: readonly Uint8Array[],
+): Promise<EraseReport> {
+  const sorted = [...keys].sort()
+  const first = sorted[0]
+  const last = sorted.at(-1)
+  if (first === undefined || last === undefined) return { keys: 0, remains: [] }
+  const ranges = groupByTable(sorted)
+  for (const [from, to] of ranges) await store.db.compactRange(from, to)
+  await store.transact((tx) => {
+    for (const k of sorted) tx.del(k)
+  })
+  for (const [from, to] of ranges) await store.db.compactRange(from, to)
+  return { keys: sorted.length, remains: await scanFiles(store.directory, markers) }
+}
+
+/** One compaction per table, so that a range never spans the whole database. */
+function groupByTable(sorted: readonly string[]): (readonly [string, string])[] {
+  const groups = new Map<string, string[]>()
+  for (const k of sorted) {
+    const table = k.slice(0, k.indexOf('/'))
+    groups.set(table, [...(groups.get(table) ?? []), k])
+  }
+  return [...groups.values()].map((keys) => [keys[0] ?? '', `${keys.at(-1) ?? ''}\0`] as const)
+}
+
+/** Names of the files below `directory` that hold one of the markers. */
+export async function scanFiles(directory: string, markers: readonly Uint8Array[]): Promise<string[]> {
+  const found: string[] = []
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const path = join(entry.parentPath, entry.name)
+    const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+    if (markers.some((marker) => marker.byteLength > 0 && bytes.includes(Buffer.from(marker)))) found.push(entry.name)
+  }
+  return found
+}

@@ -1,0 +1,83 @@
+/**
+ * The key space: every kind of thing the node keeps, its prefix, its owner. Keys are spelled nowhere else.
+ *
+ * A key is the prefix and its parts joined by `/`. Only the last part may itself hold a `/`.
+ */
+
+export const TABLES = {
+  /** name -> JSON: format version, heads */
+  meta: 'm',
+
+  /** home / oid -> git object (files) */
+  object: 'fo',
+  /** home / branch -> JSON ref (files) */
+  ref: 'fr',
+  /** home -> JSON home (files) */
+  home: 'fh',
+
+  /** home / note id -> JSON note state: path, oid, hlc, label, level, type (memory) */
+  note: 'nn',
+  /** home / level / note id -> empty: list by level (memory) */
+  noteByLevel: 'nl',
+  /** home / type / note id -> empty: list by type (memory) */
+  noteByType: 'nt',
+  /** home / note id -> JSON signed tombstone, never removed (guard) */
+  tombstone: 'nz',
+
+  /** grant hash -> JSON grant (authority) */
+  grant: 'ag',
+  /** delegation id / grant hash -> empty (authority) */
+  grantById: 'ai',
+  /** sha256 of a bearer token -> JSON {grant} (authority) */
+  token: 'at',
+  /** grant hash -> JSON revocation (authority) */
+  revoked: 'ar',
+  /** nonce -> ms until which it is kept (authority) */
+  nonce: 'an',
+  /** grant hash of a single delegation -> JSON where it was used (authority) */
+  used: 'au',
+  /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */
+  trust: 'aw',
+
+  /** seq -> JSON header (authority/record) */
+  header: 'rh',
+  /** seq -> JSON payload, erasable (authority/record) */
+  payload: 'rp',
+  /** level / index -> 32 bytes (authority/record) */
+  node: 'rn',
+  /** commit oid -> seq (authority/record) */
+  recordByCommit: 'rc',
+  /** run id / seq -> empty (authority/record) */
+  recordByRun: 'rr',
+
+  /** agent id -> JSON attached agent (agents) */
+  agent: 'ga',
+  /** task id / event number -> JSON event (agents) */
+  taskEvent: 'ge',
+  /** task id -> JSON task head (agents) */
+  task: 'gt',
+  /** owner did / inverted time / task id -> empty (agents) */
+  taskByOwner: 'go',
+  /** owner did / message id -> task id (agents) */
+  taskByMessage: 'gm',
+
+  /** did -> highest agent record seen (agents) */
+  agentRecord: 'dr',
+  /** peer did / home -> JSON last round (sync) */
+  syncPeer: 'sp',
+  /** handoff id -> JSON (sync) */
+  handoff: 'sh',
+} as const
+
+export type Table = keyof typeof TABLES
+
+/** @example key('ref', home, 'runs/7') // 'fr/home_x/runs/7' */
+export const key = (table: Table, ...parts: readonly (string | number)[]): string =>
+  [TABLES[table], ...parts.map((part) => (typeof part === 'number' ? String(part).padStart(16, '0') : part))].join('/')
+
+/** The prefix of all keys that begin with these parts. */
+export const prefix = (table: Table, ...parts: readonly (string | number)[]): string => `${key(table, ...parts)}/`
+
+/** What follows the given prefix in a key. */
+export const tail = (fullKey: string, table: Table, ...parts: readonly (string | number)[]): string =>
+  fullKey.slice(prefix(table, ...parts).length)

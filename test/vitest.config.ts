@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+
+/** One process per file: LevelDB, libp2p and signals are real here, and files must not share them. */
+export default defineConfig({
+  root: new URL('..', import.meta.url).pathname,
+  resolve: { conditions: ['csb-source'] },
+  ssr: { resolve: { conditions: ['csb-source'], externalConditions: ['csb-source'] } },
+  test: {
+    include: ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    execArgv: ['--conditions=csb-source'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+})
