@@ -39,19 +39,29 @@ async function typesOf(schemas: readonly Schema[]): Promise<string> {
 
 /** Every schema by its title; of `operations-v1` every definition by its name. */
 function validatorsOf(schemas: readonly Schema[]): string {
-  const ajv = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, allErrors: false, code: { source: true, esm: true, lines: true } })
+  const ajv = new Ajv2020({
+    strict: true,
+    strictRequired: false,
+    allowUnionTypes: true,
+    allErrors: false,
+    code: { source: true, esm: true, lines: true },
+  })
   const names: Record<string, string> = {}
   for (const schema of schemas) {
     ajv.addSchema(schema)
-    if (schema.title === 'Operations') for (const name of Object.keys(schema.$defs ?? {})) names[name] = `${schema.$id}#/$defs/${name}`
+    if (schema.title === 'Operations')
+      for (const name of Object.keys(schema.$defs ?? {})) names[name] = `${schema.$id}#/$defs/${name}`
     else names[schema.title] = schema.$id
   }
   const code = (standaloneCode as unknown as (ajv: unknown, refs: Record<string, string>) => string)(ajv, names)
   const runtime = new Map<string, string>()
-  const body = code.replaceAll(/require\("(ajv\/dist\/runtime\/(\w+))"\)\.default/g, (_, path: string, name: string) => {
-    runtime.set(name, path)
-    return `${name}Module.default`
-  })
+  const body = code.replaceAll(
+    /require\("(ajv\/dist\/runtime\/(\w+))"\)\.default/g,
+    (_, path: string, name: string) => {
+      runtime.set(name, path)
+      return `${name}Module.default`
+    },
+  )
   const imports = [...runtime].map(([name, path]) => `import ${name}Module from '${path}.js'`).sort()
   return `${HEADER}// @ts-nocheck\n${imports.join('\n')}\n${body}\n`
 }

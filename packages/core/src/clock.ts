@@ -64,7 +64,8 @@ export async function until<T>(
   for (;;) {
     const value = await condition()
     if (value !== undefined && value !== false) return value
-    if (Date.now() >= end) throw Object.assign(new Error(`not within ${timeoutMs} ms: ${what}`), { name: 'TimeoutError' })
+    if (Date.now() >= end)
+      throw Object.assign(new Error(`not within ${timeoutMs} ms: ${what}`), { name: 'TimeoutError' })
     await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

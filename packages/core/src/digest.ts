@@ -23,7 +23,8 @@ export function random(bytes: number): Uint8Array {
   return randomBytes(bytes)
 }
 
-export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+export const toHex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 
 /** Undefined where `text` is not an even number of hex digits. */
 export function fromHex(text: string): Uint8Array | undefined {

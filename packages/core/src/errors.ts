@@ -59,13 +59,24 @@ export const ERRORS = {
   OBJECT_DAMAGED: row('A stored object does not match its id.', 500, -32030, EXIT.fault),
   HOME_LOCKED: row('Another process holds this data folder. The details name its pid.', 503, -32031, EXIT.unreachable),
   DATA_TOO_NEW: row('This data folder was written by a newer version. Update csb.', 500, -32032, EXIT.input),
-  DISK_FULL: row('The disk is full. Nothing was acknowledged. Free space and try again.', 507, -32033, EXIT.fault, true),
+  DISK_FULL: row(
+    'The disk is full. Nothing was acknowledged. Free space and try again.',
+    507,
+    -32033,
+    EXIT.fault,
+    true,
+  ),
   PORT_IN_USE: row('That port is taken. Choose another with --port.', 503, -32034, EXIT.unreachable),
   NOT_INITIALISED: row('There is no node in that folder. Run csb init first.', 404, -32035, EXIT.missing),
   ALREADY_INITIALISED: row('There is a node in that folder already.', 409, -32036, EXIT.input),
   PASSPHRASE: row('The passphrase is missing or wrong.', 401, -32037, EXIT.refused),
   NODE_TOO_OLD: row('csb needs Node 22.18 or newer.', 500, -32038, EXIT.input),
-  CONFIG_INVALID: row('The configuration does not fit its schema. The details name the field.', 500, -32039, EXIT.input),
+  CONFIG_INVALID: row(
+    'The configuration does not fit its schema. The details name the field.',
+    500,
+    -32039,
+    EXIT.input,
+  ),
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof ERRORS
@@ -115,7 +126,8 @@ export function isNodeError(error: unknown, code?: ErrorCode): error is NodeErro
 export function toNodeError(error: unknown): NodeError {
   if (error instanceof NodeError) return error
   const code = (error as { code?: unknown } | null)?.code
-  if (code === 'ENOSPC' || /No space left on device/.test(messageOf(error))) return new NodeError('DISK_FULL', {}, error)
+  if (code === 'ENOSPC' || /No space left on device/.test(messageOf(error)))
+    return new NodeError('DISK_FULL', {}, error)
   if (code === 'EADDRINUSE') return new NodeError('PORT_IN_USE', {}, error)
   const name = (error as { name?: unknown } | null)?.name
   if (name === 'TimeoutError') return new NodeError('TIMEOUT', {}, error)
@@ -131,5 +143,8 @@ function messageOf(error: unknown): string {
 export function errorFromJSON(value: unknown): NodeError {
   const { code, details } = (value ?? {}) as { code?: unknown; details?: unknown }
   if (typeof code !== 'string' || !Object.hasOwn(ERRORS, code)) return new NodeError('INTERNAL')
-  return new NodeError(code as ErrorCode, typeof details === 'object' && details !== null ? (details as ErrorDetails) : {})
+  return new NodeError(
+    code as ErrorCode,
+    typeof details === 'object' && details !== null ? (details as ErrorDetails) : {},
+  )
 }

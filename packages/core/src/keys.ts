@@ -4,7 +4,13 @@
  * node:crypto signs and verifies; @noble/ed25519 is the independent check in tests and at start.
  * @clause A2A-001
  */
-import { createPrivateKey, createPublicKey, sign as cryptoSign, verify as cryptoVerify, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  sign as cryptoSign,
+  verify as cryptoVerify,
+  type KeyObject,
+} from 'node:crypto'
 import * as noble from '@noble/ed25519'
 import { base58 } from '@scure/base'
 import { equalBytes, random, toHex, utf8 } from './digest.ts'

@@ -5,7 +5,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { LIMITS, NodeError, fail, fromUtf8, toNodeError, utf8 } from '@csb/core'
+import { LIMITS, type NodeError, fail, fromUtf8, toNodeError, utf8 } from '@csb/core'
 import { key } from './keyspace.ts'
 import { createReadList, type RangeOptions, type Transaction, type View } from './view.ts'
 
@@ -66,7 +66,10 @@ async function openDb(db: Db, pidFile: string): Promise<void> {
   } catch (error) {
     const cause = (error as { cause?: { code?: string } }).cause
     if (cause?.code === 'LEVEL_LOCKED') {
-      const pid = await readFile(pidFile, 'utf8').then((text) => Number(text.trim()), () => undefined)
+      const pid = await readFile(pidFile, 'utf8').then(
+        (text) => Number(text.trim()),
+        () => undefined,
+      )
       fail('HOME_LOCKED', { pid }, error)
     }
     if (cause?.code === 'LEVEL_CORRUPTION') fail('OBJECT_DAMAGED', { reason: 'the database files are damaged' }, error)
@@ -124,7 +127,9 @@ function createWriter(db: Db) {
     writing = undefined
   }
 
-  const runAlone = async <T>(work: (tx: Transaction) => Promise<T> | T): Promise<{ value: T; durable: Promise<void> }> => {
+  const runAlone = async <T>(
+    work: (tx: Transaction) => Promise<T> | T,
+  ): Promise<{ value: T; durable: Promise<void> }> => {
     const seen = epoch
     const staged: Staged = new Map()
     const value = await work(createTransaction(db, overlay, staged))
@@ -191,7 +196,7 @@ function createView(read: (k: string) => Uint8Array | undefined, db: Db, layers:
     },
     has: (k) => read(k) !== undefined,
     range: (options) => rangeOf(read, db, layers, options),
-    noteRead: list.noteRead,
+    noteRead: (entry) => list.noteRead(entry),
     get reads() {
       return list.reads
     },
