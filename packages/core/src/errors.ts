@@ -43,6 +43,7 @@ export const ERRORS = {
   DENIED: row('The policy of this node denies that.', 403, -32018, EXIT.refused),
   SENDER_MISMATCH: row('The sender named is not the peer that sent it.', 403, -32019, EXIT.refused),
   REPLAYED: row('That message was seen before.', 409, -32020, EXIT.refused),
+  EXPIRED: row('That message is past its time to live.', 403, -32040, EXIT.refused),
   NOT_FOUND: row('There is no such thing here, or it is not yours to see.', 404, -32001, EXIT.missing),
   FORGOTTEN: row('That was forgotten and does not come back.', 410, -32021, EXIT.missing),
   CONFLICT: row('It changed meanwhile. Read it again and retry.', 409, -32022, EXIT.unreachable, true),

@@ -56,10 +56,12 @@ export const TABLES = {
   taskEvent: 'ge',
   /** task id -> JSON task head (agents) */
   task: 'gt',
-  /** owner did / inverted time / task id -> empty (agents) */
+  /** owner did / inverted time / task id -> JSON {agent, contextId, state}: list newest first (agents) */
   taskByOwner: 'go',
-  /** owner did / message id -> task id (agents) */
+  /** owner did / agent id / message id -> JSON {task, digest} (agents) */
   taskByMessage: 'gm',
+  /** context id -> JSON {owner}: a context is its owner's alone (agents) */
+  taskContext: 'gc',
 
   /** did -> highest agent record seen (agents) */
   agentRecord: 'dr',
