@@ -63,6 +63,10 @@ export type Peers = {
   findProviders(capability: string, limit: number, options?: CallOptions): Promise<readonly AgentRecord[]>
   /** Put my record into the DHT, provide its capabilities, announce it. Withdrawn records withdraw. */
   publish(record: AgentRecord, options?: CallOptions): Promise<void>
-  /** @throws PEER_UNREACHABLE */
-  session(did: string, kind: SessionKind, options?: CallOptions): Promise<MessagePort>
+  /**
+   * Open a session with a peer's `sync.serve`, `handoff.receive` or `authority.receive`.
+   * @param input what that operation takes; it goes in the opening frame
+   * @throws PEER_UNREACHABLE
+   */
+  session(did: string, kind: SessionKind, input: unknown, options?: CallOptions): Promise<MessagePort>
 }

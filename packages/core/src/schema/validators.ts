@@ -2,17 +2,15 @@
 // @ts-nocheck
 import ucs2lengthModule from 'ajv/dist/runtime/ucs2length.js'
 "use strict";
-export const AgentRecord = validate20;
-const schema31 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:agent-record-v1","title":"AgentRecord","description":"What a node says of itself in the DHT: small, signed, numbered (A2A-012).","type":"object","properties":{"v":{"const":1},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"seq":{"type":"integer","minimum":1},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"withdrawn":{"type":"boolean"},"capabilities":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"maxItems":32},"addresses":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},"card":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","did","name","seq","issued_at","expires_at","withdrawn","capabilities","addresses","card","signature"],"additionalProperties":false};
-const func1 = Object.prototype.hasOwnProperty;
-const func2 = ucs2lengthModule.default;
-const pattern4 = new RegExp("^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$", "u");
-const pattern5 = new RegExp("^[a-z0-9][a-z0-9.-]{0,62}$", "u");
-const pattern6 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern7 = new RegExp("^ed25519:[A-Za-z0-9_-]{86}$", "u");
+export const A2aMessage = validate20;
+const schema31 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:a2a-message-v1","title":"A2aMessage","description":"A message that a client sends to an agent: A2A 1.0.1, ProtoJSON. Unknown members are ignored.","type":"object","properties":{"messageId":{"type":"string","minLength":1,"maxLength":256},"contextId":{"type":"string","maxLength":128,"pattern":"^[^\\u0000-\\u001f\\u007f]*$"},"taskId":{"type":"string","maxLength":128},"role":{"const":"ROLE_USER"},"parts":{"type":"array","minItems":1,"maxItems":1024,"items":{"$ref":"#/$defs/A2aPart"}},"metadata":{"type":"object"},"extensions":{"type":"array","maxItems":32,"items":{"type":"string","maxLength":512}},"referenceTaskIds":{"type":"array","maxItems":64,"items":{"type":"string","minLength":1,"maxLength":128}}},"required":["messageId","role","parts"],"$defs":{"A2aPart":{"type":"object","properties":{"text":{"type":"string"},"raw":{"type":"string","pattern":"^[A-Za-z0-9+/_-]*={0,2}$","description":"base64"},"url":{"type":"string","minLength":1,"maxLength":4096},"data":{},"filename":{"type":"string","maxLength":1024},"mediaType":{"type":"string","maxLength":256},"metadata":{"type":"object"}},"oneOf":[{"required":["text"]},{"required":["raw"]},{"required":["url"]},{"required":["data"]}]}}};
+const schema32 = {"type":"object","properties":{"text":{"type":"string"},"raw":{"type":"string","pattern":"^[A-Za-z0-9+/_-]*={0,2}$","description":"base64"},"url":{"type":"string","minLength":1,"maxLength":4096},"data":{},"filename":{"type":"string","maxLength":1024},"mediaType":{"type":"string","maxLength":256},"metadata":{"type":"object"}},"oneOf":[{"required":["text"]},{"required":["raw"]},{"required":["url"]},{"required":["data"]}]};
+const func1 = ucs2lengthModule.default;
+const pattern4 = new RegExp("^[^\\u0000-\\u001f\\u007f]*$", "u");
+const pattern5 = new RegExp("^[A-Za-z0-9+/_-]*={0,2}$", "u");
 
 function validate20(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:agent-record-v1" */;
+/*# sourceURL="urn:csb:schema:a2a-message-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate20.evaluated;
@@ -25,15 +23,543 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.did === undefined) && (missing0 = "did"))) || ((data.name === undefined) && (missing0 = "name"))) || ((data.seq === undefined) && (missing0 = "seq"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.withdrawn === undefined) && (missing0 = "withdrawn"))) || ((data.capabilities === undefined) && (missing0 = "capabilities"))) || ((data.addresses === undefined) && (missing0 = "addresses"))) || ((data.card === undefined) && (missing0 = "card"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+if((((data.messageId === undefined) && (missing0 = "messageId")) || ((data.role === undefined) && (missing0 = "role"))) || ((data.parts === undefined) && (missing0 = "parts"))){
 validate20.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+if(data.messageId !== undefined){
+let data0 = data.messageId;
+const _errs1 = errors;
+if(errors === _errs1){
+if(typeof data0 === "string"){
+if(func1(data0) > 256){
+validate20.errors = [{instancePath:instancePath+"/messageId",schemaPath:"#/properties/messageId/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+else {
+if(func1(data0) < 1){
+validate20.errors = [{instancePath:instancePath+"/messageId",schemaPath:"#/properties/messageId/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/messageId",schemaPath:"#/properties/messageId/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs1 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.contextId !== undefined){
+let data1 = data.contextId;
+const _errs3 = errors;
+if(errors === _errs3){
+if(typeof data1 === "string"){
+if(func1(data1) > 128){
+validate20.errors = [{instancePath:instancePath+"/contextId",schemaPath:"#/properties/contextId/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(!pattern4.test(data1)){
+validate20.errors = [{instancePath:instancePath+"/contextId",schemaPath:"#/properties/contextId/pattern",keyword:"pattern",params:{pattern: "^[^\\u0000-\\u001f\\u007f]*$"},message:"must match pattern \""+"^[^\\u0000-\\u001f\\u007f]*$"+"\""}];
+return false;
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/contextId",schemaPath:"#/properties/contextId/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs3 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.taskId !== undefined){
+let data2 = data.taskId;
+const _errs5 = errors;
+if(errors === _errs5){
+if(typeof data2 === "string"){
+if(func1(data2) > 128){
+validate20.errors = [{instancePath:instancePath+"/taskId",schemaPath:"#/properties/taskId/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/taskId",schemaPath:"#/properties/taskId/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.role !== undefined){
+const _errs7 = errors;
+if("ROLE_USER" !== data.role){
+validate20.errors = [{instancePath:instancePath+"/role",schemaPath:"#/properties/role/const",keyword:"const",params:{allowedValue: "ROLE_USER"},message:"must be equal to constant"}];
+return false;
+}
+var valid0 = _errs7 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.parts !== undefined){
+let data4 = data.parts;
+const _errs8 = errors;
+if(errors === _errs8){
+if(Array.isArray(data4)){
+if(data4.length > 1024){
+validate20.errors = [{instancePath:instancePath+"/parts",schemaPath:"#/properties/parts/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
+return false;
+}
+else {
+if(data4.length < 1){
+validate20.errors = [{instancePath:instancePath+"/parts",schemaPath:"#/properties/parts/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+const _errs10 = errors;
+const _errs11 = errors;
+const _errs13 = errors;
+let valid3 = false;
+let passing0 = null;
+const _errs14 = errors;
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+let missing1;
+if((data5.text === undefined) && (missing1 = "text")){
+const err0 = {instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/oneOf/0/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+}
+var _valid0 = _errs14 === errors;
+if(_valid0){
+valid3 = true;
+passing0 = 0;
+}
+const _errs15 = errors;
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+let missing2;
+if((data5.raw === undefined) && (missing2 = "raw")){
+const err1 = {instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/oneOf/1/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+var _valid0 = _errs15 === errors;
+if(_valid0 && valid3){
+valid3 = false;
+passing0 = [passing0, 1];
+}
+else {
+if(_valid0){
+valid3 = true;
+passing0 = 1;
+}
+const _errs16 = errors;
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+let missing3;
+if((data5.url === undefined) && (missing3 = "url")){
+const err2 = {instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/oneOf/2/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+var _valid0 = _errs16 === errors;
+if(_valid0 && valid3){
+valid3 = false;
+passing0 = [passing0, 2];
+}
+else {
+if(_valid0){
+valid3 = true;
+passing0 = 2;
+}
+const _errs17 = errors;
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+let missing4;
+if((data5.data === undefined) && (missing4 = "data")){
+const err3 = {instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/oneOf/3/required",keyword:"required",params:{missingProperty: missing4},message:"must have required property '"+missing4+"'"};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+var _valid0 = _errs17 === errors;
+if(_valid0 && valid3){
+valid3 = false;
+passing0 = [passing0, 3];
+}
+else {
+if(_valid0){
+valid3 = true;
+passing0 = 3;
+}
+}
+}
+}
+if(!valid3){
+const err4 = {instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/oneOf",keyword:"oneOf",params:{passingSchemas: passing0},message:"must match exactly one schema in oneOf"};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+validate20.errors = vErrors;
+return false;
+}
+else {
+errors = _errs13;
+if(vErrors !== null){
+if(_errs13){
+vErrors.length = _errs13;
+}
+else {
+vErrors = null;
+}
+}
+}
+if(errors === _errs11){
+if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
+if(data5.text !== undefined){
+const _errs18 = errors;
+if(typeof data5.text !== "string"){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/text",schemaPath:"#/$defs/A2aPart/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+var valid4 = _errs18 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data5.raw !== undefined){
+let data7 = data5.raw;
+const _errs20 = errors;
+if(errors === _errs20){
+if(typeof data7 === "string"){
+if(!pattern5.test(data7)){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/raw",schemaPath:"#/$defs/A2aPart/properties/raw/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9+/_-]*={0,2}$"},message:"must match pattern \""+"^[A-Za-z0-9+/_-]*={0,2}$"+"\""}];
+return false;
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/raw",schemaPath:"#/$defs/A2aPart/properties/raw/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs20 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data5.url !== undefined){
+let data8 = data5.url;
+const _errs22 = errors;
+if(errors === _errs22){
+if(typeof data8 === "string"){
+if(func1(data8) > 4096){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/url",schemaPath:"#/$defs/A2aPart/properties/url/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+return false;
+}
+else {
+if(func1(data8) < 1){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/url",schemaPath:"#/$defs/A2aPart/properties/url/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/url",schemaPath:"#/$defs/A2aPart/properties/url/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs22 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data5.filename !== undefined){
+let data9 = data5.filename;
+const _errs24 = errors;
+if(errors === _errs24){
+if(typeof data9 === "string"){
+if(func1(data9) > 1024){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/filename",schemaPath:"#/$defs/A2aPart/properties/filename/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/filename",schemaPath:"#/$defs/A2aPart/properties/filename/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs24 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data5.mediaType !== undefined){
+let data10 = data5.mediaType;
+const _errs26 = errors;
+if(errors === _errs26){
+if(typeof data10 === "string"){
+if(func1(data10) > 256){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/mediaType",schemaPath:"#/$defs/A2aPart/properties/mediaType/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/mediaType",schemaPath:"#/$defs/A2aPart/properties/mediaType/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs26 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data5.metadata !== undefined){
+let data11 = data5.metadata;
+const _errs28 = errors;
+if(!(data11 && typeof data11 == "object" && !Array.isArray(data11))){
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0+"/metadata",schemaPath:"#/$defs/A2aPart/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid4 = _errs28 === errors;
+}
+else {
+var valid4 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts/" + i0,schemaPath:"#/$defs/A2aPart/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs10 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/parts",schemaPath:"#/properties/parts/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.metadata !== undefined){
+let data12 = data.metadata;
+const _errs30 = errors;
+if(!(data12 && typeof data12 == "object" && !Array.isArray(data12))){
+validate20.errors = [{instancePath:instancePath+"/metadata",schemaPath:"#/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs30 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.extensions !== undefined){
+let data13 = data.extensions;
+const _errs32 = errors;
+if(errors === _errs32){
+if(Array.isArray(data13)){
+if(data13.length > 32){
+validate20.errors = [{instancePath:instancePath+"/extensions",schemaPath:"#/properties/extensions/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+var valid5 = true;
+const len1 = data13.length;
+for(let i1=0; i1<len1; i1++){
+let data14 = data13[i1];
+const _errs34 = errors;
+if(errors === _errs34){
+if(typeof data14 === "string"){
+if(func1(data14) > 512){
+validate20.errors = [{instancePath:instancePath+"/extensions/" + i1,schemaPath:"#/properties/extensions/items/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/extensions/" + i1,schemaPath:"#/properties/extensions/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid5 = _errs34 === errors;
+if(!valid5){
+break;
+}
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/extensions",schemaPath:"#/properties/extensions/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs32 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.referenceTaskIds !== undefined){
+let data15 = data.referenceTaskIds;
+const _errs36 = errors;
+if(errors === _errs36){
+if(Array.isArray(data15)){
+if(data15.length > 64){
+validate20.errors = [{instancePath:instancePath+"/referenceTaskIds",schemaPath:"#/properties/referenceTaskIds/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+return false;
+}
+else {
+var valid6 = true;
+const len2 = data15.length;
+for(let i2=0; i2<len2; i2++){
+let data16 = data15[i2];
+const _errs38 = errors;
+if(errors === _errs38){
+if(typeof data16 === "string"){
+if(func1(data16) > 128){
+validate20.errors = [{instancePath:instancePath+"/referenceTaskIds/" + i2,schemaPath:"#/properties/referenceTaskIds/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data16) < 1){
+validate20.errors = [{instancePath:instancePath+"/referenceTaskIds/" + i2,schemaPath:"#/properties/referenceTaskIds/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/referenceTaskIds/" + i2,schemaPath:"#/properties/referenceTaskIds/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid6 = _errs38 === errors;
+if(!valid6){
+break;
+}
+}
+}
+}
+else {
+validate20.errors = [{instancePath:instancePath+"/referenceTaskIds",schemaPath:"#/properties/referenceTaskIds/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs36 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate20.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate20.errors = vErrors;
+return errors === 0;
+}
+validate20.evaluated = {"props":{"messageId":true,"contextId":true,"taskId":true,"role":true,"parts":true,"metadata":true,"extensions":true,"referenceTaskIds":true},"dynamicProps":false,"dynamicItems":false};
+
+export const AgentRecord = validate21;
+const schema33 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:agent-record-v1","title":"AgentRecord","description":"What a node says of itself in the DHT: small, signed, numbered (A2A-012).","type":"object","properties":{"v":{"const":1},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"seq":{"type":"integer","minimum":1},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"withdrawn":{"type":"boolean"},"capabilities":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"maxItems":32},"addresses":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},"card":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","did","name","seq","issued_at","expires_at","withdrawn","capabilities","addresses","card","signature"],"additionalProperties":false};
+const func12 = Object.prototype.hasOwnProperty;
+const pattern6 = new RegExp("^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$", "u");
+const pattern7 = new RegExp("^[a-z0-9][a-z0-9.-]{0,62}$", "u");
+const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
+const pattern9 = new RegExp("^ed25519:[A-Za-z0-9_-]{86}$", "u");
+
+function validate21(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:agent-record-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate21.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.did === undefined) && (missing0 = "did"))) || ((data.name === undefined) && (missing0 = "name"))) || ((data.seq === undefined) && (missing0 = "seq"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.withdrawn === undefined) && (missing0 = "withdrawn"))) || ((data.capabilities === undefined) && (missing0 = "capabilities"))) || ((data.addresses === undefined) && (missing0 = "addresses"))) || ((data.card === undefined) && (missing0 = "card"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+validate21.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema31.properties, key0))){
-validate20.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema33.properties, key0))){
+validate21.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -42,7 +568,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate20.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate21.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -56,13 +582,13 @@ let data1 = data.did;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(!pattern4.test(data1)){
-validate20.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data1)){
+validate21.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate21.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -77,19 +603,19 @@ let data2 = data.name;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(func2(data2) > 128){
-validate20.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data2) > 128){
+validate21.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
-validate20.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data2) < 1){
+validate21.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate21.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -103,13 +629,13 @@ if(data.seq !== undefined){
 let data3 = data.seq;
 const _errs7 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate20.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate21.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs7){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 < 1 || isNaN(data3)){
-validate20.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate21.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -124,18 +650,18 @@ if(data.issued_at !== undefined){
 let data4 = data.issued_at;
 const _errs9 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate20.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs9){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate20.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate20.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -151,18 +677,18 @@ if(data.expires_at !== undefined){
 let data5 = data.expires_at;
 const _errs11 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate20.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate21.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs11){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate20.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate21.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate20.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate21.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -177,7 +703,7 @@ if(valid0){
 if(data.withdrawn !== undefined){
 const _errs13 = errors;
 if(typeof data.withdrawn !== "boolean"){
-validate20.errors = [{instancePath:instancePath+"/withdrawn",schemaPath:"#/properties/withdrawn/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate21.errors = [{instancePath:instancePath+"/withdrawn",schemaPath:"#/properties/withdrawn/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs13 === errors;
@@ -192,7 +718,7 @@ const _errs15 = errors;
 if(errors === _errs15){
 if(Array.isArray(data7)){
 if(data7.length > 32){
-validate20.errors = [{instancePath:instancePath+"/capabilities",schemaPath:"#/properties/capabilities/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate21.errors = [{instancePath:instancePath+"/capabilities",schemaPath:"#/properties/capabilities/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
@@ -203,13 +729,13 @@ let data8 = data7[i0];
 const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
-if(!pattern5.test(data8)){
-validate20.errors = [{instancePath:instancePath+"/capabilities/" + i0,schemaPath:"#/properties/capabilities/items/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+if(!pattern7.test(data8)){
+validate21.errors = [{instancePath:instancePath+"/capabilities/" + i0,schemaPath:"#/properties/capabilities/items/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/capabilities/" + i0,schemaPath:"#/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate21.errors = [{instancePath:instancePath+"/capabilities/" + i0,schemaPath:"#/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -221,7 +747,7 @@ break;
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/capabilities",schemaPath:"#/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate21.errors = [{instancePath:instancePath+"/capabilities",schemaPath:"#/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -237,7 +763,7 @@ const _errs19 = errors;
 if(errors === _errs19){
 if(Array.isArray(data9)){
 if(data9.length > 16){
-validate20.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate21.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -248,19 +774,19 @@ let data10 = data9[i1];
 const _errs21 = errors;
 if(errors === _errs21){
 if(typeof data10 === "string"){
-if(func2(data10) > 256){
-validate20.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(func1(data10) > 256){
+validate21.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
-if(func2(data10) < 1){
-validate20.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data10) < 1){
+validate21.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate21.errors = [{instancePath:instancePath+"/addresses/" + i1,schemaPath:"#/properties/addresses/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -272,7 +798,7 @@ break;
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate21.errors = [{instancePath:instancePath+"/addresses",schemaPath:"#/properties/addresses/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -290,7 +816,7 @@ let valid3 = false;
 const _errs25 = errors;
 if(errors === _errs25){
 if(typeof data11 === "string"){
-if(!pattern6.test(data11)){
+if(!pattern8.test(data11)){
 const err0 = {instancePath:instancePath+"/card",schemaPath:"#/properties/card/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -336,7 +862,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate20.errors = vErrors;
+validate21.errors = vErrors;
 return false;
 }
 else {
@@ -361,13 +887,13 @@ let data12 = data.signature;
 const _errs29 = errors;
 if(errors === _errs29){
 if(typeof data12 === "string"){
-if(!pattern7.test(data12)){
-validate20.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(!pattern9.test(data12)){
+validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate20.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -390,24 +916,24 @@ var valid0 = true;
 }
 }
 else {
-validate20.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate21.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate20.errors = vErrors;
+validate21.errors = vErrors;
 return errors === 0;
 }
-validate20.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Authority = validate21;
-const schema32 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:authority-v1","title":"Authority","description":"Authority on a message (DEL-002), signed by the holder of the leaf grant.","type":"object","properties":{"delegated_by":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1,"maxLength":128},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"delegation_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"holder":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"aud":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"payload":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["delegated_by","scope","level","delegation_id","issued_at","expires_at","delegation_hash","holder","aud","nonce","payload","chain","signature"],"additionalProperties":false};
-const pattern8 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
+export const Authority = validate22;
+const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:authority-v1","title":"Authority","description":"Authority on a message (DEL-002), signed by the holder of the leaf grant.","type":"object","properties":{"delegated_by":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1,"maxLength":128},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"delegation_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"holder":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"aud":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"payload":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["delegated_by","scope","level","delegation_id","issued_at","expires_at","delegation_hash","holder","aud","nonce","payload","chain","signature"],"additionalProperties":false};
+const pattern10 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
 
-function validate21(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:authority-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate21.evaluated;
+const evaluated0 = validate22.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -418,14 +944,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((((data.delegated_by === undefined) && (missing0 = "delegated_by")) || ((data.scope === undefined) && (missing0 = "scope"))) || ((data.level === undefined) && (missing0 = "level"))) || ((data.delegation_id === undefined) && (missing0 = "delegation_id"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.delegation_hash === undefined) && (missing0 = "delegation_hash"))) || ((data.holder === undefined) && (missing0 = "holder"))) || ((data.aud === undefined) && (missing0 = "aud"))) || ((data.nonce === undefined) && (missing0 = "nonce"))) || ((data.payload === undefined) && (missing0 = "payload"))) || ((data.chain === undefined) && (missing0 = "chain"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate21.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate22.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema32.properties, key0))){
-validate21.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema34.properties, key0))){
+validate22.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -436,19 +962,19 @@ let data0 = data.delegated_by;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(func2(data0) > 128){
-validate21.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data0) > 128){
+validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data0) < 1){
-validate21.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data0) < 1){
+validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -464,12 +990,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length > 32){
-validate21.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data1.length < 1){
-validate21.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -480,25 +1006,25 @@ let data2 = data1[i0];
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func2(data2) > 128){
-validate21.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data2) > 128){
+validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
-validate21.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data2) < 1){
+validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern8.test(data2)){
-validate21.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern10.test(data2)){
+validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -511,7 +1037,7 @@ break;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -525,11 +1051,11 @@ if(data.level !== undefined){
 let data3 = data.level;
 const _errs8 = errors;
 if(typeof data3 !== "string"){
-validate21.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data3 === "inform") || (data3 === "request")) || (data3 === "execute")) || (data3 === "override"))){
-validate21.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema32.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate22.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema34.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -543,19 +1069,19 @@ let data4 = data.delegation_id;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(func2(data4) > 128){
-validate21.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data4) > 128){
+validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data4) < 1){
-validate21.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data4) < 1){
+validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -569,18 +1095,18 @@ if(data.issued_at !== undefined){
 let data5 = data.issued_at;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate21.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -658,7 +1184,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate21.errors = vErrors;
+validate22.errors = vErrors;
 return false;
 }
 else {
@@ -683,13 +1209,13 @@ let data7 = data.delegation_hash;
 const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data7 === "string"){
-if(!pattern6.test(data7)){
-validate21.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(!pattern8.test(data7)){
+validate22.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -704,13 +1230,13 @@ let data8 = data.holder;
 const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data8 === "string"){
-if(!pattern4.test(data8)){
-validate21.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data8)){
+validate22.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -725,13 +1251,13 @@ let data9 = data.aud;
 const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data9 === "string"){
-if(!pattern4.test(data9)){
-validate21.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data9)){
+validate22.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -746,19 +1272,19 @@ let data10 = data.nonce;
 const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data10 === "string"){
-if(func2(data10) > 64){
-validate21.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data10) > 64){
+validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data10) < 22){
-validate21.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+if(func1(data10) < 22){
+validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -773,13 +1299,13 @@ let data11 = data.payload;
 const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
-if(!pattern6.test(data11)){
-validate21.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(!pattern8.test(data11)){
+validate22.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -795,12 +1321,12 @@ const _errs30 = errors;
 if(errors === _errs30){
 if(Array.isArray(data12)){
 if(data12.length > 5){
-validate21.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
 if(data12.length < 1){
-validate21.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -810,7 +1336,7 @@ for(let i1=0; i1<len1; i1++){
 let data13 = data12[i1];
 const _errs32 = errors;
 if(!(data13 && typeof data13 == "object" && !Array.isArray(data13))){
-validate21.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate22.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid3 = _errs32 === errors;
@@ -822,7 +1348,7 @@ break;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -837,13 +1363,13 @@ let data14 = data.signature;
 const _errs34 = errors;
 if(errors === _errs34){
 if(typeof data14 === "string"){
-if(!pattern7.test(data14)){
-validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(!pattern9.test(data14)){
+validate22.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -868,23 +1394,23 @@ var valid0 = true;
 }
 }
 else {
-validate21.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate22.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate21.errors = vErrors;
+validate22.errors = vErrors;
 return errors === 0;
 }
-validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate22.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Config = validate22;
-const schema33 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
+export const Config = validate23;
+const schema35 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
 
-function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:config-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate22.evaluated;
+const evaluated0 = validate23.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -896,7 +1422,7 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((key0 === "http") || (key0 === "p2p")) || (key0 === "visitors")) || (key0 === "agents")) || (key0 === "sync")) || (key0 === "log"))){
-validate22.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -910,7 +1436,7 @@ if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 const _errs4 = errors;
 for(const key1 in data0){
 if(!((((key1 === "host") || (key1 === "port")) || (key1 === "insecure")) || (key1 === "public_url"))){
-validate22.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -921,13 +1447,13 @@ let data1 = data0.host;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data1 === "string"){
-if(func2(data1) < 1){
-validate22.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate23.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -941,18 +1467,18 @@ if(data0.port !== undefined){
 let data2 = data0.port;
 const _errs7 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate22.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs7){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 65535 || isNaN(data2)){
-validate22.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},message:"must be <= 65535"}];
+validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},message:"must be <= 65535"}];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate22.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -967,7 +1493,7 @@ if(valid1){
 if(data0.insecure !== undefined){
 const _errs9 = errors;
 if(typeof data0.insecure !== "boolean"){
-validate22.errors = [{instancePath:instancePath+"/http/insecure",schemaPath:"#/properties/http/properties/insecure/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate23.errors = [{instancePath:instancePath+"/http/insecure",schemaPath:"#/properties/http/properties/insecure/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid1 = _errs9 === errors;
@@ -984,7 +1510,7 @@ let valid2 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data4 === "string"){
-if(func2(data4) < 1){
+if(func1(data4) < 1){
 const err0 = {instancePath:instancePath+"/http/public_url",schemaPath:"#/properties/http/properties/public_url/anyOf/0/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -1030,7 +1556,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate22.errors = vErrors;
+validate23.errors = vErrors;
 return false;
 }
 else {
@@ -1055,7 +1581,7 @@ var valid1 = true;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1073,7 +1599,7 @@ if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 const _errs19 = errors;
 for(const key2 in data5){
 if(!((((key2 === "listen") || (key2 === "bootstrap")) || (key2 === "mdns")) || (key2 === "max_connections"))){
-validate22.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1085,7 +1611,7 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(Array.isArray(data6)){
 if(data6.length > 16){
-validate22.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -1096,13 +1622,13 @@ let data7 = data6[i0];
 const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data7 === "string"){
-if(func2(data7) < 1){
-validate22.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data7) < 1){
+validate23.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1114,7 +1640,7 @@ break;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1130,7 +1656,7 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(Array.isArray(data8)){
 if(data8.length > 64){
-validate22.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -1141,13 +1667,13 @@ let data9 = data8[i1];
 const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data9 === "string"){
-if(func2(data9) < 1){
-validate22.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data9) < 1){
+validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1159,7 +1685,7 @@ break;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1172,7 +1698,7 @@ if(valid3){
 if(data5.mdns !== undefined){
 const _errs28 = errors;
 if(typeof data5.mdns !== "boolean"){
-validate22.errors = [{instancePath:instancePath+"/p2p/mdns",schemaPath:"#/properties/p2p/properties/mdns/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/mdns",schemaPath:"#/properties/p2p/properties/mdns/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs28 === errors;
@@ -1185,18 +1711,18 @@ if(data5.max_connections !== undefined){
 let data11 = data5.max_connections;
 const _errs30 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate22.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs30){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 4096 || isNaN(data11)){
-validate22.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4096},message:"must be <= 4096"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4096},message:"must be <= 4096"}];
 return false;
 }
 else {
 if(data11 < 4 || isNaN(data11)){
-validate22.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/minimum",keyword:"minimum",params:{comparison: ">=", limit: 4},message:"must be >= 4"}];
+validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/minimum",keyword:"minimum",params:{comparison: ">=", limit: 4},message:"must be >= 4"}];
 return false;
 }
 }
@@ -1213,7 +1739,7 @@ var valid3 = true;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1231,7 +1757,7 @@ if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
 const _errs34 = errors;
 for(const key3 in data12){
 if(!(key3 === "messages")){
-validate22.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1240,18 +1766,18 @@ if(_errs34 === errors){
 if(data12.messages !== undefined){
 let data13 = data12.messages;
 if(typeof data13 !== "string"){
-validate22.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data13 === "accept") || (data13 === "refuse"))){
-validate22.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/enum",keyword:"enum",params:{allowedValues: schema33.properties.visitors.properties.messages.enum},message:"must be equal to one of the allowed values"}];
+validate23.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/enum",keyword:"enum",params:{allowedValues: schema35.properties.visitors.properties.messages.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1269,7 +1795,7 @@ if(data14 && typeof data14 == "object" && !Array.isArray(data14)){
 const _errs39 = errors;
 for(const key4 in data14){
 if(!(((key4 === "timeout_ms") || (key4 === "output_bytes")) || (key4 === "runs"))){
-validate22.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1279,18 +1805,18 @@ if(data14.timeout_ms !== undefined){
 let data15 = data14.timeout_ms;
 const _errs40 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate22.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs40){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 3600000 || isNaN(data15)){
-validate22.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
+validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
 return false;
 }
 else {
 if(data15 < 100 || isNaN(data15)){
-validate22.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
 return false;
 }
 }
@@ -1306,18 +1832,18 @@ if(data14.output_bytes !== undefined){
 let data16 = data14.output_bytes;
 const _errs42 = errors;
 if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-validate22.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs42){
 if((typeof data16 == "number") && (isFinite(data16))){
 if(data16 > 67108864 || isNaN(data16)){
-validate22.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
+validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
 return false;
 }
 else {
 if(data16 < 1024 || isNaN(data16)){
-validate22.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
+validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
 return false;
 }
 }
@@ -1333,18 +1859,18 @@ if(data14.runs !== undefined){
 let data17 = data14.runs;
 const _errs44 = errors;
 if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
-validate22.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs44){
 if((typeof data17 == "number") && (isFinite(data17))){
 if(data17 > 64 || isNaN(data17)){
-validate22.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/maximum",keyword:"maximum",params:{comparison: "<=", limit: 64},message:"must be <= 64"}];
+validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/maximum",keyword:"maximum",params:{comparison: "<=", limit: 64},message:"must be <= 64"}];
 return false;
 }
 else {
 if(data17 < 1 || isNaN(data17)){
-validate22.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -1360,7 +1886,7 @@ var valid7 = true;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1378,7 +1904,7 @@ if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 const _errs48 = errors;
 for(const key5 in data18){
 if(!(key5 === "interval_ms")){
-validate22.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1388,13 +1914,13 @@ if(data18.interval_ms !== undefined){
 let data19 = data18.interval_ms;
 const _errs49 = errors;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-validate22.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs49){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 < 1000 || isNaN(data19)){
-validate22.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate23.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -1403,7 +1929,7 @@ return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1421,7 +1947,7 @@ if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
 const _errs53 = errors;
 for(const key6 in data20){
 if(!(key6 === "level")){
-validate22.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
+validate23.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1430,18 +1956,18 @@ if(_errs53 === errors){
 if(data20.level !== undefined){
 let data21 = data20.level;
 if(typeof data21 !== "string"){
-validate22.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((data21 === "debug") || (data21 === "info")) || (data21 === "warn")) || (data21 === "error")) || (data21 === "silent"))){
-validate22.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/enum",keyword:"enum",params:{allowedValues: schema33.properties.log.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate23.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/enum",keyword:"enum",params:{allowedValues: schema35.properties.log.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1458,23 +1984,23 @@ var valid0 = true;
 }
 }
 else {
-validate22.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate22.errors = vErrors;
+validate23.errors = vErrors;
 return errors === 0;
 }
-validate22.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate23.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Conformance = validate23;
-const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:conformance-v1","title":"Conformance","description":"conformance.json: the AgentNAS declaration form.","type":"object","properties":{"implementation":{"type":"string","minLength":1},"version":{"type":"string","minLength":1},"spec":{"type":"string","minLength":1},"level":{"type":"string","enum":["none","L0","L1","L2","L3","L4"]},"tests":{"type":"object","additionalProperties":{"type":"string","enum":["pass","fail","planned"]}},"deviations":{"type":"array","items":{"type":"string","minLength":1}}},"required":["implementation","version","spec","level","tests","deviations"],"additionalProperties":false};
+export const Conformance = validate24;
+const schema36 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:conformance-v1","title":"Conformance","description":"conformance.json: the AgentNAS declaration form.","type":"object","properties":{"implementation":{"type":"string","minLength":1},"version":{"type":"string","minLength":1},"spec":{"type":"string","minLength":1},"level":{"type":"string","enum":["none","L0","L1","L2","L3","L4"]},"tests":{"type":"object","additionalProperties":{"type":"string","enum":["pass","fail","planned"]}},"deviations":{"type":"array","items":{"type":"string","minLength":1}}},"required":["implementation","version","spec","level","tests","deviations"],"additionalProperties":false};
 
-function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:conformance-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate23.evaluated;
+const evaluated0 = validate24.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1485,14 +2011,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.implementation === undefined) && (missing0 = "implementation")) || ((data.version === undefined) && (missing0 = "version"))) || ((data.spec === undefined) && (missing0 = "spec"))) || ((data.level === undefined) && (missing0 = "level"))) || ((data.tests === undefined) && (missing0 = "tests"))) || ((data.deviations === undefined) && (missing0 = "deviations"))){
-validate23.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate24.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((key0 === "implementation") || (key0 === "version")) || (key0 === "spec")) || (key0 === "level")) || (key0 === "tests")) || (key0 === "deviations"))){
-validate23.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1503,13 +2029,13 @@ let data0 = data.implementation;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(func2(data0) < 1){
-validate23.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data0) < 1){
+validate24.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1524,13 +2050,13 @@ let data1 = data.version;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(func2(data1) < 1){
-validate23.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1545,13 +2071,13 @@ let data2 = data.spec;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func2(data2) < 1){
-validate23.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data2) < 1){
+validate24.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1565,11 +2091,11 @@ if(data.level !== undefined){
 let data3 = data.level;
 const _errs8 = errors;
 if(typeof data3 !== "string"){
-validate23.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((data3 === "none") || (data3 === "L0")) || (data3 === "L1")) || (data3 === "L2")) || (data3 === "L3")) || (data3 === "L4"))){
-validate23.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema34.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate24.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema36.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -1587,11 +2113,11 @@ for(const key1 in data4){
 let data5 = data4[key1];
 const _errs13 = errors;
 if(typeof data5 !== "string"){
-validate23.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data5 === "pass") || (data5 === "fail")) || (data5 === "planned"))){
-validate23.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/enum",keyword:"enum",params:{allowedValues: schema34.properties.tests.additionalProperties.enum},message:"must be equal to one of the allowed values"}];
+validate24.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/enum",keyword:"enum",params:{allowedValues: schema36.properties.tests.additionalProperties.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid1 = _errs13 === errors;
@@ -1601,7 +2127,7 @@ break;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/tests",schemaPath:"#/properties/tests/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/tests",schemaPath:"#/properties/tests/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1623,13 +2149,13 @@ let data7 = data6[i0];
 const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data7 === "string"){
-if(func2(data7) < 1){
-validate23.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data7) < 1){
+validate24.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1640,7 +2166,7 @@ break;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/deviations",schemaPath:"#/properties/deviations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate24.errors = [{instancePath:instancePath+"/deviations",schemaPath:"#/properties/deviations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1658,27 +2184,27 @@ var valid0 = true;
 }
 }
 else {
-validate23.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate23.errors = vErrors;
+validate24.errors = vErrors;
 return errors === 0;
 }
-validate23.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate24.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Envelope = validate24;
-const schema35 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
-const schema36 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
-const pattern14 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
-const pattern15 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
-const pattern18 = new RegExp("^[a-z0-9][a-z0-9-]{0,62}$", "u");
+export const Envelope = validate25;
+const schema37 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
+const schema38 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
+const pattern16 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
+const pattern17 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern20 = new RegExp("^[a-z0-9][a-z0-9-]{0,62}$", "u");
 
-function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:envelope-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate24.evaluated;
+const evaluated0 = validate25.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1689,14 +2215,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.version === undefined) && (missing0 = "version")) || ((data.id === undefined) && (missing0 = "id"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.context === undefined) && (missing0 = "context"))) || ((data.priority === undefined) && (missing0 = "priority"))) || ((data.ttl === undefined) && (missing0 = "ttl"))) || ((data.sent_at === undefined) && (missing0 = "sent_at"))) || ((data.body === undefined) && (missing0 = "body"))){
-validate24.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate25.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema35.properties, key0))){
-validate24.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema37.properties, key0))){
+validate25.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1707,13 +2233,13 @@ let data0 = data.version;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern14.test(data0)){
-validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
+if(!pattern16.test(data0)){
+validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1728,13 +2254,13 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern15.test(data1)){
-validate24.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern17.test(data1)){
+validate25.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1749,13 +2275,13 @@ let data2 = data.from;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern4.test(data2)){
-validate24.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data2)){
+validate25.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1770,13 +2296,13 @@ let data3 = data.to;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
-if(!pattern4.test(data3)){
-validate24.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data3)){
+validate25.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1791,13 +2317,13 @@ let data4 = data.agent;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern18.test(data4)){
-validate24.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+if(!pattern20.test(data4)){
+validate25.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1815,7 +2341,7 @@ let valid1 = false;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data5 === "string"){
-if(func2(data5) > 128){
+if(func1(data5) > 128){
 const err0 = {instancePath:instancePath+"/context",schemaPath:"#/properties/context/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -1826,7 +2352,7 @@ vErrors.push(err0);
 errors++;
 }
 else {
-if(func2(data5) < 1){
+if(func1(data5) < 1){
 const err1 = {instancePath:instancePath+"/context",schemaPath:"#/properties/context/anyOf/0/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"};
 if(vErrors === null){
 vErrors = [err1];
@@ -1873,7 +2399,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate24.errors = vErrors;
+validate25.errors = vErrors;
 return false;
 }
 else {
@@ -1897,18 +2423,18 @@ if(data.priority !== undefined){
 let data6 = data.priority;
 const _errs18 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate24.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs18){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9 || isNaN(data6)){
-validate24.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9},message:"must be <= 9"}];
+validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9},message:"must be <= 9"}];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate24.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1924,18 +2450,18 @@ if(data.ttl !== undefined){
 let data7 = data.ttl;
 const _errs20 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate24.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs20){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 604800000 || isNaN(data7)){
-validate24.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate24.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -1951,18 +2477,18 @@ if(data.sent_at !== undefined){
 let data8 = data.sent_at;
 const _errs22 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate24.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs22){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate24.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate24.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1978,7 +2504,7 @@ if(data.authority !== undefined){
 let data9 = data.authority;
 const _errs24 = errors;
 if(!(data9 && typeof data9 == "object" && !Array.isArray(data9))){
-validate24.errors = [{instancePath:instancePath+"/authority",schemaPath:"#/properties/authority/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath:instancePath+"/authority",schemaPath:"#/properties/authority/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs24 === errors;
@@ -1995,14 +2521,14 @@ if(errors === _errs27){
 if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
 let missing1;
 if(((data10.jsonrpc === undefined) && (missing1 = "jsonrpc")) || ((data10.method === undefined) && (missing1 = "method"))){
-validate24.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs29 = errors;
 for(const key1 in data10){
 if(!((((key1 === "jsonrpc") || (key1 === "id")) || (key1 === "method")) || (key1 === "params"))){
-validate24.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2011,7 +2537,7 @@ if(_errs29 === errors){
 if(data10.jsonrpc !== undefined){
 const _errs30 = errors;
 if("2.0" !== data10.jsonrpc){
-validate24.errors = [{instancePath:instancePath+"/body/jsonrpc",schemaPath:"#/$defs/JsonRpcRequest/properties/jsonrpc/const",keyword:"const",params:{allowedValue: "2.0"},message:"must be equal to constant"}];
+validate25.errors = [{instancePath:instancePath+"/body/jsonrpc",schemaPath:"#/$defs/JsonRpcRequest/properties/jsonrpc/const",keyword:"const",params:{allowedValue: "2.0"},message:"must be equal to constant"}];
 return false;
 }
 var valid3 = _errs30 === errors;
@@ -2024,7 +2550,7 @@ if(data10.id !== undefined){
 let data12 = data10.id;
 const _errs31 = errors;
 if(((typeof data12 !== "string") && (!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12))))) && (data12 !== null)){
-validate24.errors = [{instancePath:instancePath+"/body/id",schemaPath:"#/$defs/JsonRpcRequest/properties/id/type",keyword:"type",params:{type: schema36.properties.id.type},message:"must be string,integer,null"}];
+validate25.errors = [{instancePath:instancePath+"/body/id",schemaPath:"#/$defs/JsonRpcRequest/properties/id/type",keyword:"type",params:{type: schema38.properties.id.type},message:"must be string,integer,null"}];
 return false;
 }
 var valid3 = _errs31 === errors;
@@ -2038,19 +2564,19 @@ let data13 = data10.method;
 const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data13 === "string"){
-if(func2(data13) > 128){
-validate24.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data13) > 128){
+validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data13) < 1){
-validate24.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data13) < 1){
+validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2064,7 +2590,7 @@ if(data10.params !== undefined){
 let data14 = data10.params;
 const _errs35 = errors;
 if(!(data14 && typeof data14 == "object" && !Array.isArray(data14))){
-validate24.errors = [{instancePath:instancePath+"/body/params",schemaPath:"#/$defs/JsonRpcRequest/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath:instancePath+"/body/params",schemaPath:"#/$defs/JsonRpcRequest/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid3 = _errs35 === errors;
@@ -2079,7 +2605,7 @@ var valid3 = true;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2102,26 +2628,26 @@ var valid0 = true;
 }
 }
 else {
-validate24.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate24.errors = vErrors;
+validate25.errors = vErrors;
 return errors === 0;
 }
-validate24.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate25.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Grant = validate25;
-const schema37 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":8},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
-const schema38 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
-const schema39 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
-const pattern19 = new RegExp("^/", "u");
+export const Grant = validate26;
+const schema39 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":8},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
+const schema40 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
+const schema41 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
+const pattern21 = new RegExp("^/", "u");
 
-function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:grant-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate25.evaluated;
+const evaluated0 = validate26.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2132,14 +2658,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.delegation === undefined) && (missing0 = "delegation")){
-validate25.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate26.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "authorization_details") || (key0 === "delegation"))){
-validate25.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate26.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2151,12 +2677,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(Array.isArray(data0)){
 if(data0.length > 8){
-validate25.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/maxItems",keyword:"maxItems",params:{limit: 8},message:"must NOT have more than 8 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/maxItems",keyword:"maxItems",params:{limit: 8},message:"must NOT have more than 8 items"}];
 return false;
 }
 else {
 if(data0.length < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2170,14 +2696,14 @@ if(errors === _errs5){
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 let missing1;
 if((((data1.type === undefined) && (missing1 = "type")) || ((data1.locations === undefined) && (missing1 = "locations"))) || ((data1.actions === undefined) && (missing1 = "actions"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs7 = errors;
 for(const key1 in data1){
-if(!(func1.call(schema38.properties, key1))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+if(!(func12.call(schema40.properties, key1))){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2186,7 +2712,7 @@ if(_errs7 === errors){
 if(data1.type !== undefined){
 const _errs8 = errors;
 if("urn:csb:lease:1" !== data1.type){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/type",schemaPath:"#/$defs/Lease/properties/type/const",keyword:"const",params:{allowedValue: "urn:csb:lease:1"},message:"must be equal to constant"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/type",schemaPath:"#/$defs/Lease/properties/type/const",keyword:"const",params:{allowedValue: "urn:csb:lease:1"},message:"must be equal to constant"}];
 return false;
 }
 var valid3 = _errs8 === errors;
@@ -2201,12 +2727,12 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(Array.isArray(data3)){
 if(data3.length > 16){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
 if(data3.length < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2217,19 +2743,19 @@ let data4 = data3[i1];
 const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data4 === "string"){
-if(func2(data4) > 256){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(func1(data4) > 256){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
-if(func2(data4) < 8){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/minLength",keyword:"minLength",params:{limit: 8},message:"must NOT have fewer than 8 characters"}];
+if(func1(data4) < 8){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/minLength",keyword:"minLength",params:{limit: 8},message:"must NOT have fewer than 8 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2242,7 +2768,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2258,7 +2784,7 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(Array.isArray(data5)){
 if(data5.length < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2268,11 +2794,11 @@ for(let i2=0; i2<len2; i2++){
 let data6 = data5[i2];
 const _errs15 = errors;
 if(typeof data6 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((((data6 === "list") || (data6 === "read")) || (data6 === "write")) || (data6 === "propose")) || (data6 === "snapshot")) || (data6 === "send")) || (data6 === "exec"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/enum",keyword:"enum",params:{allowedValues: schema38.properties.actions.items.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/enum",keyword:"enum",params:{allowedValues: schema40.properties.actions.items.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs15 === errors;
@@ -2292,7 +2818,7 @@ continue;
 }
 if(typeof indices0[item0] == "number"){
 j0 = indices0[item0];
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/uniqueItems",keyword:"uniqueItems",params:{i: i3, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i3+" are identical)"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/uniqueItems",keyword:"uniqueItems",params:{i: i3, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i3+" are identical)"}];
 return false;
 break;
 }
@@ -2303,7 +2829,7 @@ indices0[item0] = i3;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2319,7 +2845,7 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(Array.isArray(data7)){
 if(data7.length > 64){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -2330,19 +2856,19 @@ let data8 = data7[i4];
 const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data8 === "string"){
-if(func2(data8) > 1024){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data8) > 1024){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern19.test(data8)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern21.test(data8)){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2354,7 +2880,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2370,7 +2896,7 @@ const _errs21 = errors;
 if(errors === _errs21){
 if(Array.isArray(data9)){
 if(data9.length > 64){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -2381,19 +2907,19 @@ let data10 = data9[i5];
 const _errs23 = errors;
 if(errors === _errs23){
 if(typeof data10 === "string"){
-if(func2(data10) > 1024){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data10) > 1024){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern19.test(data10)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern21.test(data10)){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2405,7 +2931,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2421,7 +2947,7 @@ const _errs25 = errors;
 if(errors === _errs25){
 if(Array.isArray(data11)){
 if(data11.length > 32){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
@@ -2432,19 +2958,19 @@ let data12 = data11[i6];
 const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data12 === "string"){
-if(func2(data12) > 256){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(func1(data12) > 256){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
-if(func2(data12) < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data12) < 1){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2456,7 +2982,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2470,11 +2996,11 @@ if(data1.labels_max !== undefined){
 let data13 = data1.labels_max;
 const _errs29 = errors;
 if(typeof data13 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data13 === "public") || (data13 === "trusted")) || (data13 === "private")) || (data13 === "sealed"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema38.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema40.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -2489,7 +3015,7 @@ const _errs31 = errors;
 if(errors === _errs31){
 if(Array.isArray(data14)){
 if(data14.length > 32){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
@@ -2500,19 +3026,19 @@ let data15 = data14[i7];
 const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data15 === "string"){
-if(func2(data15) > 64){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data15) > 64){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data15) < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data15) < 1){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2524,7 +3050,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2538,11 +3064,11 @@ if(data1.label_floor !== undefined){
 let data16 = data1.label_floor;
 const _errs35 = errors;
 if(typeof data16 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data16 === "public") || (data16 === "trusted")) || (data16 === "private")) || (data16 === "sealed"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/enum",keyword:"enum",params:{allowedValues: schema38.properties.label_floor.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/enum",keyword:"enum",params:{allowedValues: schema40.properties.label_floor.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs35 === errors;
@@ -2562,11 +3088,11 @@ for(let i8=0; i8<len7; i8++){
 let data18 = data17[i8];
 const _errs39 = errors;
 if(typeof data18 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data18 === "B") || (data18 === "C"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/enum",keyword:"enum",params:{allowedValues: schema38.properties.capabilities.items.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/enum",keyword:"enum",params:{allowedValues: schema40.properties.capabilities.items.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid11 = _errs39 === errors;
@@ -2586,7 +3112,7 @@ continue;
 }
 if(typeof indices1[item1] == "number"){
 j1 = indices1[item1];
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/uniqueItems",keyword:"uniqueItems",params:{i: i9, j: j1},message:"must NOT have duplicate items (items ## "+j1+" and "+i9+" are identical)"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/uniqueItems",keyword:"uniqueItems",params:{i: i9, j: j1},message:"must NOT have duplicate items (items ## "+j1+" and "+i9+" are identical)"}];
 return false;
 break;
 }
@@ -2596,7 +3122,7 @@ indices1[item1] = i9;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2610,11 +3136,11 @@ if(data1.external !== undefined){
 let data19 = data1.external;
 const _errs41 = errors;
 if(typeof data19 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data19 === "taint") || (data19 === "deny"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/enum",keyword:"enum",params:{allowedValues: schema38.properties.external.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/enum",keyword:"enum",params:{allowedValues: schema40.properties.external.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs41 === errors;
@@ -2629,7 +3155,7 @@ const _errs43 = errors;
 if(errors === _errs43){
 if(Array.isArray(data20)){
 if(data20.length > 16){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -2640,19 +3166,19 @@ let data21 = data20[i10];
 const _errs45 = errors;
 if(errors === _errs45){
 if(typeof data21 === "string"){
-if(func2(data21) > 64){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data21) > 64){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data21) < 1){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data21) < 1){
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2664,7 +3190,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2682,7 +3208,7 @@ if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 const _errs49 = errors;
 for(const key2 in data22){
 if(!((((((key2 === "bytes_read") || (key2 === "bytes_written")) || (key2 === "calls")) || (key2 === "tokens")) || (key2 === "cost_micro")) || (key2 === "wall_ms"))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2692,13 +3218,13 @@ if(data22.bytes_read !== undefined){
 let data23 = data22.bytes_read;
 const _errs50 = errors;
 if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs50){
 if((typeof data23 == "number") && (isFinite(data23))){
 if(data23 < 0 || isNaN(data23)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2713,13 +3239,13 @@ if(data22.bytes_written !== undefined){
 let data24 = data22.bytes_written;
 const _errs52 = errors;
 if(!(((typeof data24 == "number") && (!(data24 % 1) && !isNaN(data24))) && (isFinite(data24)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs52){
 if((typeof data24 == "number") && (isFinite(data24))){
 if(data24 < 0 || isNaN(data24)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2734,13 +3260,13 @@ if(data22.calls !== undefined){
 let data25 = data22.calls;
 const _errs54 = errors;
 if(!(((typeof data25 == "number") && (!(data25 % 1) && !isNaN(data25))) && (isFinite(data25)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs54){
 if((typeof data25 == "number") && (isFinite(data25))){
 if(data25 < 0 || isNaN(data25)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2755,13 +3281,13 @@ if(data22.tokens !== undefined){
 let data26 = data22.tokens;
 const _errs56 = errors;
 if(!(((typeof data26 == "number") && (!(data26 % 1) && !isNaN(data26))) && (isFinite(data26)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs56){
 if((typeof data26 == "number") && (isFinite(data26))){
 if(data26 < 0 || isNaN(data26)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2776,13 +3302,13 @@ if(data22.cost_micro !== undefined){
 let data27 = data22.cost_micro;
 const _errs58 = errors;
 if(!(((typeof data27 == "number") && (!(data27 % 1) && !isNaN(data27))) && (isFinite(data27)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs58){
 if((typeof data27 == "number") && (isFinite(data27))){
 if(data27 < 0 || isNaN(data27)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2797,13 +3323,13 @@ if(data22.wall_ms !== undefined){
 let data28 = data22.wall_ms;
 const _errs60 = errors;
 if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs60){
 if((typeof data28 == "number") && (isFinite(data28))){
 if(data28 < 0 || isNaN(data28)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2821,7 +3347,7 @@ var valid14 = true;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2835,18 +3361,18 @@ if(data1.max_children !== undefined){
 let data29 = data1.max_children;
 const _errs62 = errors;
 if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs62){
 if((typeof data29 == "number") && (isFinite(data29))){
 if(data29 > 1000 || isNaN(data29)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
 return false;
 }
 else {
 if(data29 < 0 || isNaN(data29)){
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2874,7 +3400,7 @@ var valid3 = true;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2887,7 +3413,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2905,14 +3431,14 @@ if(errors === _errs65){
 if(data30 && typeof data30 == "object" && !Array.isArray(data30)){
 let missing2;
 if(((((((((((((((((((((data30.v === undefined) && (missing2 = "v")) || ((data30.id === undefined) && (missing2 = "id"))) || ((data30.type === undefined) && (missing2 = "type"))) || ((data30.grantor === undefined) && (missing2 = "grantor"))) || ((data30.grantor_key === undefined) && (missing2 = "grantor_key"))) || ((data30.grantee === undefined) && (missing2 = "grantee"))) || ((data30.grantee_key === undefined) && (missing2 = "grantee_key"))) || ((data30.audience === undefined) && (missing2 = "audience"))) || ((data30.granted_at === undefined) && (missing2 = "granted_at"))) || ((data30.not_before === undefined) && (missing2 = "not_before"))) || ((data30.expires_at === undefined) && (missing2 = "expires_at"))) || ((data30.scope === undefined) && (missing2 = "scope"))) || ((data30.level === undefined) && (missing2 = "level"))) || ((data30.revocable === undefined) && (missing2 = "revocable"))) || ((data30.revocation === undefined) && (missing2 = "revocation"))) || ((data30.max_depth === undefined) && (missing2 = "max_depth"))) || ((data30.parent === undefined) && (missing2 = "parent"))) || ((data30.task === undefined) && (missing2 = "task"))) || ((data30.nonce === undefined) && (missing2 = "nonce"))) || ((data30.signature === undefined) && (missing2 = "signature"))){
-validate25.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs67 = errors;
 for(const key3 in data30){
-if(!(func1.call(schema39.properties, key3))){
-validate25.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+if(!(func12.call(schema41.properties, key3))){
+validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2921,7 +3447,7 @@ if(_errs67 === errors){
 if(data30.v !== undefined){
 const _errs68 = errors;
 if(1 !== data30.v){
-validate25.errors = [{instancePath:instancePath+"/delegation/v",schemaPath:"#/$defs/Delegation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/v",schemaPath:"#/$defs/Delegation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid16 = _errs68 === errors;
@@ -2935,19 +3461,19 @@ let data32 = data30.id;
 const _errs69 = errors;
 if(errors === _errs69){
 if(typeof data32 === "string"){
-if(func2(data32) > 128){
-validate25.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data32) > 128){
+validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data32) < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data32) < 1){
+validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2961,11 +3487,11 @@ if(data30.type !== undefined){
 let data33 = data30.type;
 const _errs71 = errors;
 if(typeof data33 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data33 === "global") || (data33 === "scoped")) || (data33 === "single"))){
-validate25.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/enum",keyword:"enum",params:{allowedValues: schema39.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/enum",keyword:"enum",params:{allowedValues: schema41.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid16 = _errs71 === errors;
@@ -2979,19 +3505,19 @@ let data34 = data30.grantor;
 const _errs73 = errors;
 if(errors === _errs73){
 if(typeof data34 === "string"){
-if(func2(data34) > 128){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data34) > 128){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data34) < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data34) < 1){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3006,13 +3532,13 @@ let data35 = data30.grantor_key;
 const _errs75 = errors;
 if(errors === _errs75){
 if(typeof data35 === "string"){
-if(!pattern4.test(data35)){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data35)){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3027,19 +3553,19 @@ let data36 = data30.grantee;
 const _errs77 = errors;
 if(errors === _errs77){
 if(typeof data36 === "string"){
-if(func2(data36) > 128){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data36) > 128){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data36) < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data36) < 1){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3054,13 +3580,13 @@ let data37 = data30.grantee_key;
 const _errs79 = errors;
 if(errors === _errs79){
 if(typeof data37 === "string"){
-if(!pattern4.test(data37)){
-validate25.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data37)){
+validate26.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3076,12 +3602,12 @@ const _errs81 = errors;
 if(errors === _errs81){
 if(Array.isArray(data38)){
 if(data38.length > 64){
-validate25.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
 if(data38.length < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -3092,19 +3618,19 @@ let data39 = data38[i11];
 const _errs83 = errors;
 if(errors === _errs83){
 if(typeof data39 === "string"){
-if(func2(data39) > 64){
-validate25.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data39) > 64){
+validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data39) < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data39) < 1){
+validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3117,7 +3643,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3131,18 +3657,18 @@ if(data30.granted_at !== undefined){
 let data40 = data30.granted_at;
 const _errs85 = errors;
 if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
-validate25.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs85){
 if((typeof data40 == "number") && (isFinite(data40))){
 if(data40 > 9007199254740991 || isNaN(data40)){
-validate25.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data40 < 0 || isNaN(data40)){
-validate25.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3158,18 +3684,18 @@ if(data30.not_before !== undefined){
 let data41 = data30.not_before;
 const _errs87 = errors;
 if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
-validate25.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs87){
 if((typeof data41 == "number") && (isFinite(data41))){
 if(data41 > 9007199254740991 || isNaN(data41)){
-validate25.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data41 < 0 || isNaN(data41)){
-validate25.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3247,7 +3773,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return false;
 }
 else {
@@ -3273,12 +3799,12 @@ const _errs95 = errors;
 if(errors === _errs95){
 if(Array.isArray(data43)){
 if(data43.length > 32){
-validate25.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data43.length < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -3289,25 +3815,25 @@ let data44 = data43[i12];
 const _errs97 = errors;
 if(errors === _errs97){
 if(typeof data44 === "string"){
-if(func2(data44) > 128){
-validate25.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data44) > 128){
+validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data44) < 1){
-validate25.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data44) < 1){
+validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern8.test(data44)){
-validate25.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern10.test(data44)){
+validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3320,7 +3846,7 @@ break;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3334,11 +3860,11 @@ if(data30.level !== undefined){
 let data45 = data30.level;
 const _errs99 = errors;
 if(typeof data45 !== "string"){
-validate25.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data45 === "inform") || (data45 === "request")) || (data45 === "execute")) || (data45 === "override"))){
-validate25.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/enum",keyword:"enum",params:{allowedValues: schema39.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/enum",keyword:"enum",params:{allowedValues: schema41.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid16 = _errs99 === errors;
@@ -3350,7 +3876,7 @@ if(valid16){
 if(data30.revocable !== undefined){
 const _errs101 = errors;
 if(typeof data30.revocable !== "boolean"){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocable",schemaPath:"#/$defs/Delegation/properties/revocable/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocable",schemaPath:"#/$defs/Delegation/properties/revocable/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid16 = _errs101 === errors;
@@ -3366,14 +3892,14 @@ if(errors === _errs103){
 if(data47 && typeof data47 == "object" && !Array.isArray(data47)){
 let missing3;
 if(((data47.max_age_ms === undefined) && (missing3 = "max_age_ms")) || ((data47.status_key === undefined) && (missing3 = "status_key"))){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
 return false;
 }
 else {
 const _errs105 = errors;
 for(const key4 in data47){
 if(!((key4 === "max_age_ms") || (key4 === "status_key"))){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3383,13 +3909,13 @@ if(data47.max_age_ms !== undefined){
 let data48 = data47.max_age_ms;
 const _errs106 = errors;
 if(!(((typeof data48 == "number") && (!(data48 % 1) && !isNaN(data48))) && (isFinite(data48)))){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs106){
 if((typeof data48 == "number") && (isFinite(data48))){
 if(data48 < 1000 || isNaN(data48)){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -3405,13 +3931,13 @@ let data49 = data47.status_key;
 const _errs108 = errors;
 if(errors === _errs108){
 if(typeof data49 === "string"){
-if(!pattern4.test(data49)){
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data49)){
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3425,7 +3951,7 @@ var valid20 = true;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -3439,18 +3965,18 @@ if(data30.max_depth !== undefined){
 let data50 = data30.max_depth;
 const _errs110 = errors;
 if(!(((typeof data50 == "number") && (!(data50 % 1) && !isNaN(data50))) && (isFinite(data50)))){
-validate25.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs110){
 if((typeof data50 == "number") && (isFinite(data50))){
 if(data50 > 4 || isNaN(data50)){
-validate25.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4},message:"must be <= 4"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4},message:"must be <= 4"}];
 return false;
 }
 else {
 if(data50 < 0 || isNaN(data50)){
-validate25.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3470,7 +3996,7 @@ let valid21 = false;
 const _errs114 = errors;
 if(errors === _errs114){
 if(typeof data51 === "string"){
-if(!pattern6.test(data51)){
+if(!pattern8.test(data51)){
 const err5 = {instancePath:instancePath+"/delegation/parent",schemaPath:"#/$defs/Delegation/properties/parent/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
 if(vErrors === null){
 vErrors = [err5];
@@ -3516,7 +4042,7 @@ else {
 vErrors.push(err8);
 }
 errors++;
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return false;
 }
 else {
@@ -3544,7 +4070,7 @@ let valid22 = false;
 const _errs120 = errors;
 if(errors === _errs120){
 if(typeof data52 === "string"){
-if(func2(data52) > 128){
+if(func1(data52) > 128){
 const err9 = {instancePath:instancePath+"/delegation/task",schemaPath:"#/$defs/Delegation/properties/task/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"};
 if(vErrors === null){
 vErrors = [err9];
@@ -3555,7 +4081,7 @@ vErrors.push(err9);
 errors++;
 }
 else {
-if(func2(data52) < 1){
+if(func1(data52) < 1){
 const err10 = {instancePath:instancePath+"/delegation/task",schemaPath:"#/$defs/Delegation/properties/task/anyOf/0/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"};
 if(vErrors === null){
 vErrors = [err10];
@@ -3602,7 +4128,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return false;
 }
 else {
@@ -3627,19 +4153,19 @@ let data53 = data30.nonce;
 const _errs124 = errors;
 if(errors === _errs124){
 if(typeof data53 === "string"){
-if(func2(data53) > 64){
-validate25.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data53) > 64){
+validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data53) < 22){
-validate25.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+if(func1(data53) < 22){
+validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3654,13 +4180,13 @@ let data54 = data30.signature;
 const _errs126 = errors;
 if(errors === _errs126){
 if(typeof data54 === "string"){
-if(!pattern7.test(data54)){
-validate25.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(!pattern9.test(data54)){
+validate26.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3692,7 +4218,7 @@ var valid16 = true;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -3706,23 +4232,23 @@ var valid0 = true;
 }
 }
 else {
-validate25.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return errors === 0;
 }
-validate25.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate26.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffResult = validate26;
-const schema40 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-result-v1","title":"HandoffResult","description":"What came of a handoff: files for a branch of the sender's home, and what was done.","type":"object","properties":{"v":{"const":1},"handoff":{"type":"string","minLength":1},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"outcome":{"type":"string","enum":["completed","failed"]},"text":{"type":"string","maxLength":65536},"code":{"anyOf":[{"type":"string","maxLength":64},{"type":"null"}]},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":1048576}},"required":["path","text"],"additionalProperties":false},"maxItems":1000},"lease":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"record":{"type":"object","properties":{"seq":{"type":"integer","minimum":0},"leaf":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["seq","leaf"],"additionalProperties":false},"finished_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","handoff","from","to","outcome","text","code","files","lease","record","finished_at","signature"],"additionalProperties":false};
+export const HandoffResult = validate27;
+const schema42 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-result-v1","title":"HandoffResult","description":"What came of a handoff: files for a branch of the sender's home, and what was done.","type":"object","properties":{"v":{"const":1},"handoff":{"type":"string","minLength":1},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"outcome":{"type":"string","enum":["completed","failed"]},"text":{"type":"string","maxLength":65536},"code":{"anyOf":[{"type":"string","maxLength":64},{"type":"null"}]},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":1048576}},"required":["path","text"],"additionalProperties":false},"maxItems":1000},"lease":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"record":{"type":"object","properties":{"seq":{"type":"integer","minimum":0},"leaf":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["seq","leaf"],"additionalProperties":false},"finished_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","handoff","from","to","outcome","text","code","files","lease","record","finished_at","signature"],"additionalProperties":false};
 
-function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-result-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate26.evaluated;
+const evaluated0 = validate27.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3733,14 +4259,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.handoff === undefined) && (missing0 = "handoff"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.outcome === undefined) && (missing0 = "outcome"))) || ((data.text === undefined) && (missing0 = "text"))) || ((data.code === undefined) && (missing0 = "code"))) || ((data.files === undefined) && (missing0 = "files"))) || ((data.lease === undefined) && (missing0 = "lease"))) || ((data.record === undefined) && (missing0 = "record"))) || ((data.finished_at === undefined) && (missing0 = "finished_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate26.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate27.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema40.properties, key0))){
-validate26.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema42.properties, key0))){
+validate27.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3749,7 +4275,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate26.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate27.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -3763,13 +4289,13 @@ let data1 = data.handoff;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(func2(data1) < 1){
-validate26.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate27.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3784,13 +4310,13 @@ let data2 = data.from;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern4.test(data2)){
-validate26.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data2)){
+validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3805,13 +4331,13 @@ let data3 = data.to;
 const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
-if(!pattern4.test(data3)){
-validate26.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data3)){
+validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3825,11 +4351,11 @@ if(data.outcome !== undefined){
 let data4 = data.outcome;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data4 === "completed") || (data4 === "failed"))){
-validate26.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/enum",keyword:"enum",params:{allowedValues: schema40.properties.outcome.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/enum",keyword:"enum",params:{allowedValues: schema42.properties.outcome.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -3843,13 +4369,13 @@ let data5 = data.text;
 const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
-if(func2(data5) > 65536){
-validate26.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+if(func1(data5) > 65536){
+validate27.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3867,7 +4393,7 @@ let valid1 = false;
 const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data6 === "string"){
-if(func2(data6) > 64){
+if(func1(data6) > 64){
 const err0 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -3913,7 +4439,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return false;
 }
 else {
@@ -3939,7 +4465,7 @@ const _errs19 = errors;
 if(errors === _errs19){
 if(Array.isArray(data7)){
 if(data7.length > 1000){
-validate26.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -3952,14 +4478,14 @@ if(errors === _errs21){
 if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
 let missing1;
 if(((data8.path === undefined) && (missing1 = "path")) || ((data8.text === undefined) && (missing1 = "text"))){
-validate26.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs23 = errors;
 for(const key1 in data8){
 if(!((key1 === "path") || (key1 === "text"))){
-validate26.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3970,19 +4496,19 @@ let data9 = data8.path;
 const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data9 === "string"){
-if(func2(data9) > 1024){
-validate26.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data9) > 1024){
+validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(func2(data9) < 1){
-validate26.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data9) < 1){
+validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3997,13 +4523,13 @@ let data10 = data8.text;
 const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data10 === "string"){
-if(func2(data10) > 1048576){
-validate26.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 1048576},message:"must NOT have more than 1048576 characters"}];
+if(func1(data10) > 1048576){
+validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 1048576},message:"must NOT have more than 1048576 characters"}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4017,7 +4543,7 @@ var valid3 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4029,7 +4555,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -4044,13 +4570,13 @@ let data11 = data.lease;
 const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
-if(!pattern6.test(data11)){
-validate26.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(!pattern8.test(data11)){
+validate27.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4067,14 +4593,14 @@ if(errors === _errs30){
 if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
 let missing2;
 if(((data12.seq === undefined) && (missing2 = "seq")) || ((data12.leaf === undefined) && (missing2 = "leaf"))){
-validate26.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs32 = errors;
 for(const key2 in data12){
 if(!((key2 === "seq") || (key2 === "leaf"))){
-validate26.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4084,13 +4610,13 @@ if(data12.seq !== undefined){
 let data13 = data12.seq;
 const _errs33 = errors;
 if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
-validate26.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs33){
 if((typeof data13 == "number") && (isFinite(data13))){
 if(data13 < 0 || isNaN(data13)){
-validate26.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4106,13 +4632,13 @@ let data14 = data12.leaf;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data14 === "string"){
-if(!pattern6.test(data14)){
-validate26.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(!pattern8.test(data14)){
+validate27.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4126,7 +4652,7 @@ var valid4 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4140,18 +4666,18 @@ if(data.finished_at !== undefined){
 let data15 = data.finished_at;
 const _errs37 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate26.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs37){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 9007199254740991 || isNaN(data15)){
-validate26.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data15 < 0 || isNaN(data15)){
-validate26.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4168,13 +4694,13 @@ let data16 = data.signature;
 const _errs39 = errors;
 if(errors === _errs39){
 if(typeof data16 === "string"){
-if(!pattern7.test(data16)){
-validate26.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(!pattern9.test(data16)){
+validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4198,25 +4724,25 @@ var valid0 = true;
 }
 }
 else {
-validate26.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return errors === 0;
 }
-validate26.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate27.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Handoff = validate27;
-const schema41 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
-const pattern32 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
-const pattern36 = new RegExp("^home_[a-z2-7]{26}$", "u");
+export const Handoff = validate28;
+const schema43 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
+const pattern34 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern38 = new RegExp("^home_[a-z2-7]{26}$", "u");
 
-function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate27.evaluated;
+const evaluated0 = validate28.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4227,14 +4753,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.id === undefined) && (missing0 = "id"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.home === undefined) && (missing0 = "home"))) || ((data.base === undefined) && (missing0 = "base"))) || ((data.task === undefined) && (missing0 = "task"))) || ((data.files === undefined) && (missing0 = "files"))) || ((data.chain === undefined) && (missing0 = "chain"))) || ((data.taint === undefined) && (missing0 = "taint"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.nonce === undefined) && (missing0 = "nonce"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate27.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate28.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema41.properties, key0))){
-validate27.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema43.properties, key0))){
+validate28.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4243,7 +4769,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate27.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate28.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4257,13 +4783,13 @@ let data1 = data.id;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(!pattern32.test(data1)){
-validate27.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern34.test(data1)){
+validate28.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4278,13 +4804,13 @@ let data2 = data.from;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern4.test(data2)){
-validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data2)){
+validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4299,13 +4825,13 @@ let data3 = data.to;
 const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
-if(!pattern4.test(data3)){
-validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data3)){
+validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4320,13 +4846,13 @@ let data4 = data.agent;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern18.test(data4)){
-validate27.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+if(!pattern20.test(data4)){
+validate28.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4341,13 +4867,13 @@ let data5 = data.home;
 const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
-if(!pattern36.test(data5)){
-validate27.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!pattern38.test(data5)){
+validate28.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4365,7 +4891,7 @@ let valid1 = false;
 const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data6 === "string"){
-if(func2(data6) > 64){
+if(func1(data6) > 64){
 const err0 = {instancePath:instancePath+"/base",schemaPath:"#/properties/base/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -4376,7 +4902,7 @@ vErrors.push(err0);
 errors++;
 }
 else {
-if(func2(data6) < 40){
+if(func1(data6) < 40){
 const err1 = {instancePath:instancePath+"/base",schemaPath:"#/properties/base/anyOf/0/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"};
 if(vErrors === null){
 vErrors = [err1];
@@ -4423,7 +4949,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate27.errors = vErrors;
+validate28.errors = vErrors;
 return false;
 }
 else {
@@ -4450,14 +4976,14 @@ if(errors === _errs19){
 if(data7 && typeof data7 == "object" && !Array.isArray(data7)){
 let missing1;
 if(((data7.text === undefined) && (missing1 = "text")) || ((data7.context === undefined) && (missing1 = "context"))){
-validate27.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs21 = errors;
 for(const key1 in data7){
 if(!((key1 === "text") || (key1 === "context"))){
-validate27.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4468,19 +4994,19 @@ let data8 = data7.text;
 const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data8 === "string"){
-if(func2(data8) > 65536){
-validate27.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+if(func1(data8) > 65536){
+validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 else {
-if(func2(data8) < 1){
-validate27.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data8) < 1){
+validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4498,7 +5024,7 @@ let valid3 = false;
 const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data9 === "string"){
-if(func2(data9) > 128){
+if(func1(data9) > 128){
 const err5 = {instancePath:instancePath+"/task/context",schemaPath:"#/properties/task/properties/context/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"};
 if(vErrors === null){
 vErrors = [err5];
@@ -4544,7 +5070,7 @@ else {
 vErrors.push(err8);
 }
 errors++;
-validate27.errors = vErrors;
+validate28.errors = vErrors;
 return false;
 }
 else {
@@ -4568,7 +5094,7 @@ var valid2 = true;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4584,7 +5110,7 @@ const _errs30 = errors;
 if(errors === _errs30){
 if(Array.isArray(data10)){
 if(data10.length > 1000){
-validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -4597,14 +5123,14 @@ if(errors === _errs32){
 if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
 let missing2;
 if((((data11.path === undefined) && (missing2 = "path")) || ((data11.text === undefined) && (missing2 = "text"))) || ((data11.label === undefined) && (missing2 = "label"))){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs34 = errors;
 for(const key2 in data11){
 if(!(((key2 === "path") || (key2 === "text")) || (key2 === "label"))){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4615,19 +5141,19 @@ let data12 = data11.path;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data12 === "string"){
-if(func2(data12) > 1024){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data12) > 1024){
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(func2(data12) < 1){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data12) < 1){
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4642,13 +5168,13 @@ let data13 = data11.text;
 const _errs37 = errors;
 if(errors === _errs37){
 if(typeof data13 === "string"){
-if(func2(data13) > 65536){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+if(func1(data13) > 65536){
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4663,19 +5189,19 @@ let data14 = data11.label;
 const _errs39 = errors;
 if(errors === _errs39){
 if(typeof data14 === "string"){
-if(func2(data14) > 512){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if(func1(data14) > 512){
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
-if(func2(data14) < 1){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data14) < 1){
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4690,7 +5216,7 @@ var valid5 = true;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4702,7 +5228,7 @@ break;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -4718,12 +5244,12 @@ const _errs41 = errors;
 if(errors === _errs41){
 if(Array.isArray(data15)){
 if(data15.length > 5){
-validate27.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
 if(data15.length < 1){
-validate27.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -4733,7 +5259,7 @@ for(let i1=0; i1<len1; i1++){
 let data16 = data15[i1];
 const _errs43 = errors;
 if(!(data16 && typeof data16 == "object" && !Array.isArray(data16))){
-validate27.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid6 = _errs43 === errors;
@@ -4745,7 +5271,7 @@ break;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -4760,19 +5286,19 @@ let data17 = data.taint;
 const _errs45 = errors;
 if(errors === _errs45){
 if(typeof data17 === "string"){
-if(func2(data17) > 512){
-validate27.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if(func1(data17) > 512){
+validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
-if(func2(data17) < 1){
-validate27.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data17) < 1){
+validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4786,18 +5312,18 @@ if(data.issued_at !== undefined){
 let data18 = data.issued_at;
 const _errs47 = errors;
 if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-validate27.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs47){
 if((typeof data18 == "number") && (isFinite(data18))){
 if(data18 > 9007199254740991 || isNaN(data18)){
-validate27.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data18 < 0 || isNaN(data18)){
-validate27.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4813,18 +5339,18 @@ if(data.expires_at !== undefined){
 let data19 = data.expires_at;
 const _errs49 = errors;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-validate27.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs49){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 9007199254740991 || isNaN(data19)){
-validate27.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data19 < 0 || isNaN(data19)){
-validate27.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4841,19 +5367,19 @@ let data20 = data.nonce;
 const _errs51 = errors;
 if(errors === _errs51){
 if(typeof data20 === "string"){
-if(func2(data20) > 64){
-validate27.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data20) > 64){
+validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data20) < 22){
-validate27.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+if(func1(data20) < 22){
+validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4868,13 +5394,13 @@ let data21 = data.signature;
 const _errs53 = errors;
 if(errors === _errs53){
 if(typeof data21 === "string"){
-if(!pattern7.test(data21)){
-validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(!pattern9.test(data21)){
+validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4901,23 +5427,23 @@ var valid0 = true;
 }
 }
 else {
-validate27.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate27.errors = vErrors;
+validate28.errors = vErrors;
 return errors === 0;
 }
-validate27.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate28.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Identity = validate28;
-const schema42 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:identity-v1","title":"Identity","description":"identity.json of a node: who it is, how it names memory levels, whom it lets speak.","type":"object","properties":{"v":{"const":1},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"peer_id":{"type":"string","minLength":40,"maxLength":64},"owner":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["name","did"],"additionalProperties":false},"home":{"anyOf":[{"type":"string","pattern":"^home_[a-z2-7]{26}$"},{"type":"null"}]},"created_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"memory_level_map":{"type":"object","properties":{"hot":{"type":"string","minLength":1},"warm":{"type":"string","minLength":1},"cold":{"type":"string","minLength":1}},"required":["hot","warm","cold"],"additionalProperties":false},"memory_storage":{"type":"string","minLength":1},"delegations":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1}},"required":["agent","scope","level"],"additionalProperties":false}}},"required":["v","name","did","peer_id","owner","home","created_at","memory_level_map","memory_storage","delegations"],"additionalProperties":false};
+export const Identity = validate29;
+const schema44 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:identity-v1","title":"Identity","description":"identity.json of a node: who it is, how it names memory levels, whom it lets speak.","type":"object","properties":{"v":{"const":1},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"peer_id":{"type":"string","minLength":40,"maxLength":64},"owner":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["name","did"],"additionalProperties":false},"home":{"anyOf":[{"type":"string","pattern":"^home_[a-z2-7]{26}$"},{"type":"null"}]},"created_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"memory_level_map":{"type":"object","properties":{"hot":{"type":"string","minLength":1},"warm":{"type":"string","minLength":1},"cold":{"type":"string","minLength":1}},"required":["hot","warm","cold"],"additionalProperties":false},"memory_storage":{"type":"string","minLength":1},"delegations":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1}},"required":["agent","scope","level"],"additionalProperties":false}}},"required":["v","name","did","peer_id","owner","home","created_at","memory_level_map","memory_storage","delegations"],"additionalProperties":false};
 
-function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:identity-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate28.evaluated;
+const evaluated0 = validate29.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4928,14 +5454,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.v === undefined) && (missing0 = "v")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.did === undefined) && (missing0 = "did"))) || ((data.peer_id === undefined) && (missing0 = "peer_id"))) || ((data.owner === undefined) && (missing0 = "owner"))) || ((data.home === undefined) && (missing0 = "home"))) || ((data.created_at === undefined) && (missing0 = "created_at"))) || ((data.memory_level_map === undefined) && (missing0 = "memory_level_map"))) || ((data.memory_storage === undefined) && (missing0 = "memory_storage"))) || ((data.delegations === undefined) && (missing0 = "delegations"))){
-validate28.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate29.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema42.properties, key0))){
-validate28.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema44.properties, key0))){
+validate29.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4944,7 +5470,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate28.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate29.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4958,19 +5484,19 @@ let data1 = data.name;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(func2(data1) > 128){
-validate28.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data1) > 128){
+validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data1) < 1){
-validate28.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4985,13 +5511,13 @@ let data2 = data.did;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern4.test(data2)){
-validate28.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data2)){
+validate29.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5006,19 +5532,19 @@ let data3 = data.peer_id;
 const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
-if(func2(data3) > 64){
-validate28.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data3) > 64){
+validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data3) < 40){
-validate28.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"}];
+if(func1(data3) < 40){
+validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5035,14 +5561,14 @@ if(errors === _errs9){
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 let missing1;
 if(((data4.name === undefined) && (missing1 = "name")) || ((data4.did === undefined) && (missing1 = "did"))){
-validate28.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs11 = errors;
 for(const key1 in data4){
 if(!((key1 === "name") || (key1 === "did"))){
-validate28.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5053,19 +5579,19 @@ let data5 = data4.name;
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(func2(data5) > 128){
-validate28.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data5) > 128){
+validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data5) < 1){
-validate28.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data5) < 1){
+validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5080,13 +5606,13 @@ let data6 = data4.did;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(!pattern4.test(data6)){
-validate28.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern6.test(data6)){
+validate29.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5100,7 +5626,7 @@ var valid1 = true;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5118,7 +5644,7 @@ let valid2 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(!pattern36.test(data7)){
+if(!pattern38.test(data7)){
 const err0 = {instancePath:instancePath+"/home",schemaPath:"#/properties/home/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -5164,7 +5690,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate28.errors = vErrors;
+validate29.errors = vErrors;
 return false;
 }
 else {
@@ -5188,18 +5714,18 @@ if(data.created_at !== undefined){
 let data8 = data.created_at;
 const _errs22 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate28.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs22){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate28.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate28.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -5218,14 +5744,14 @@ if(errors === _errs24){
 if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
 let missing2;
 if((((data9.hot === undefined) && (missing2 = "hot")) || ((data9.warm === undefined) && (missing2 = "warm"))) || ((data9.cold === undefined) && (missing2 = "cold"))){
-validate28.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs26 = errors;
 for(const key2 in data9){
 if(!(((key2 === "hot") || (key2 === "warm")) || (key2 === "cold"))){
-validate28.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5236,13 +5762,13 @@ let data10 = data9.hot;
 const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data10 === "string"){
-if(func2(data10) < 1){
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data10) < 1){
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5257,13 +5783,13 @@ let data11 = data9.warm;
 const _errs29 = errors;
 if(errors === _errs29){
 if(typeof data11 === "string"){
-if(func2(data11) < 1){
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data11) < 1){
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5278,13 +5804,13 @@ let data12 = data9.cold;
 const _errs31 = errors;
 if(errors === _errs31){
 if(typeof data12 === "string"){
-if(func2(data12) < 1){
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data12) < 1){
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5299,7 +5825,7 @@ var valid3 = true;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5314,13 +5840,13 @@ let data13 = data.memory_storage;
 const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data13 === "string"){
-if(func2(data13) < 1){
-validate28.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data13) < 1){
+validate29.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5344,14 +5870,14 @@ if(errors === _errs37){
 if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
 let missing3;
 if((((data15.agent === undefined) && (missing3 = "agent")) || ((data15.scope === undefined) && (missing3 = "scope"))) || ((data15.level === undefined) && (missing3 = "level"))){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
 return false;
 }
 else {
 const _errs39 = errors;
 for(const key3 in data15){
 if(!((((key3 === "agent") || (key3 === "scope")) || (key3 === "level")) || (key3 === "delegation_id"))){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5362,19 +5888,19 @@ let data16 = data15.agent;
 const _errs40 = errors;
 if(errors === _errs40){
 if(typeof data16 === "string"){
-if(func2(data16) > 128){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data16) > 128){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data16) < 1){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data16) < 1){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5390,7 +5916,7 @@ const _errs42 = errors;
 if(errors === _errs42){
 if(Array.isArray(data17)){
 if(data17.length < 1){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -5401,25 +5927,25 @@ let data18 = data17[i1];
 const _errs44 = errors;
 if(errors === _errs44){
 if(typeof data18 === "string"){
-if(func2(data18) > 128){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data18) > 128){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data18) < 1){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data18) < 1){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern8.test(data18)){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern10.test(data18)){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5431,7 +5957,7 @@ break;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5445,11 +5971,11 @@ if(data15.level !== undefined){
 let data19 = data15.level;
 const _errs46 = errors;
 if(typeof data19 !== "string"){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data19 === "inform") || (data19 === "request")) || (data19 === "execute")) || (data19 === "override"))){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/enum",keyword:"enum",params:{allowedValues: schema42.properties.delegations.items.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/enum",keyword:"enum",params:{allowedValues: schema44.properties.delegations.items.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs46 === errors;
@@ -5463,13 +5989,13 @@ let data20 = data15.delegation_id;
 const _errs48 = errors;
 if(errors === _errs48){
 if(typeof data20 === "string"){
-if(func2(data20) < 1){
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data20) < 1){
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5485,7 +6011,7 @@ var valid5 = true;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5496,7 +6022,7 @@ break;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/delegations",schemaPath:"#/properties/delegations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate29.errors = [{instancePath:instancePath+"/delegations",schemaPath:"#/properties/delegations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5518,24 +6044,24 @@ var valid0 = true;
 }
 }
 else {
-validate28.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate28.errors = vErrors;
+validate29.errors = vErrors;
 return errors === 0;
 }
-validate28.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate29.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Memory = validate29;
-const schema43 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
-const pattern42 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+export const Memory = validate30;
+const schema45 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
+const pattern44 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
-function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:memory-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate29.evaluated;
+const evaluated0 = validate30.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5546,7 +6072,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.id === undefined) && (missing0 = "id")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.content === undefined) && (missing0 = "content"))) || ((data.timestamp === undefined) && (missing0 = "timestamp"))) || ((data.level === undefined) && (missing0 = "level"))){
-validate29.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate30.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
@@ -5555,13 +6081,13 @@ let data0 = data.id;
 const _errs1 = errors;
 if(errors === _errs1){
 if(typeof data0 === "string"){
-if(!pattern42.test(data0)){
-validate29.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern44.test(data0)){
+validate30.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5575,11 +6101,11 @@ if(data.type !== undefined){
 let data1 = data.type;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate29.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((((data1 === "event") || (data1 === "decision")) || (data1 === "lesson")) || (data1 === "todo")) || (data1 === "discovery")) || (data1 === "preference")) || (data1 === "identity")) || (data1 === "other"))){
-validate29.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema43.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate30.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema45.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -5593,19 +6119,19 @@ let data2 = data.content;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(func2(data2) > 2048){
-validate29.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
+if(func1(data2) > 2048){
+validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
-validate29.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data2) < 1){
+validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5621,7 +6147,7 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(Array.isArray(data3)){
 if(data3.length > 64){
-validate29.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate30.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -5632,19 +6158,19 @@ let data4 = data3[i0];
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(func2(data4) > 32){
-validate29.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+if(func1(data4) > 32){
+validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 else {
-if(func2(data4) < 1){
-validate29.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data4) < 1){
+validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5656,7 +6182,7 @@ break;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate30.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5670,18 +6196,18 @@ if(data.timestamp !== undefined){
 let data5 = data.timestamp;
 const _errs11 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate29.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs11){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate29.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate29.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -5697,11 +6223,11 @@ if(data.source !== undefined){
 let data6 = data.source;
 const _errs13 = errors;
 if(typeof data6 !== "string"){
-validate29.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((data6 === "session") || (data6 === "user")) || (data6 === "system")) || (data6 === "skill")) || (data6 === "agent"))){
-validate29.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/enum",keyword:"enum",params:{allowedValues: schema43.properties.source.enum},message:"must be equal to one of the allowed values"}];
+validate30.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/enum",keyword:"enum",params:{allowedValues: schema45.properties.source.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs13 === errors;
@@ -5714,11 +6240,11 @@ if(data.level !== undefined){
 let data7 = data.level;
 const _errs15 = errors;
 if(typeof data7 !== "string"){
-validate29.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data7 === "hot") || (data7 === "warm")) || (data7 === "cold"))){
-validate29.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema43.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate30.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema45.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs15 === errors;
@@ -5733,7 +6259,7 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(Array.isArray(data8)){
 if(data8.length > 2048){
-validate29.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/maxItems",keyword:"maxItems",params:{limit: 2048},message:"must NOT have more than 2048 items"}];
+validate30.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/maxItems",keyword:"maxItems",params:{limit: 2048},message:"must NOT have more than 2048 items"}];
 return false;
 }
 else {
@@ -5743,7 +6269,7 @@ for(let i1=0; i1<len1; i1++){
 let data9 = data8[i1];
 const _errs19 = errors;
 if(!((typeof data9 == "number") && (isFinite(data9)))){
-validate29.errors = [{instancePath:instancePath+"/embedding/" + i1,schemaPath:"#/properties/embedding/items/type",keyword:"type",params:{type: "number"},message:"must be number"}];
+validate30.errors = [{instancePath:instancePath+"/embedding/" + i1,schemaPath:"#/properties/embedding/items/type",keyword:"type",params:{type: "number"},message:"must be number"}];
 return false;
 }
 var valid2 = _errs19 === errors;
@@ -5754,7 +6280,7 @@ break;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate30.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5768,7 +6294,7 @@ if(data.metadata !== undefined){
 let data10 = data.metadata;
 const _errs21 = errors;
 if(!(data10 && typeof data10 == "object" && !Array.isArray(data10))){
-validate29.errors = [{instancePath:instancePath+"/metadata",schemaPath:"#/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/metadata",schemaPath:"#/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs21 === errors;
@@ -5785,7 +6311,7 @@ if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
 if(data11.strict !== undefined){
 const _errs25 = errors;
 if(typeof data11.strict !== "boolean"){
-validate29.errors = [{instancePath:instancePath+"/fault_tolerance/strict",schemaPath:"#/properties/fault_tolerance/properties/strict/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate30.errors = [{instancePath:instancePath+"/fault_tolerance/strict",schemaPath:"#/properties/fault_tolerance/properties/strict/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs25 === errors;
@@ -5797,7 +6323,7 @@ if(valid3){
 if(data11.compatibility !== undefined){
 const _errs27 = errors;
 if(typeof data11.compatibility !== "string"){
-validate29.errors = [{instancePath:instancePath+"/fault_tolerance/compatibility",schemaPath:"#/properties/fault_tolerance/properties/compatibility/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/fault_tolerance/compatibility",schemaPath:"#/properties/fault_tolerance/properties/compatibility/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid3 = _errs27 === errors;
@@ -5809,7 +6335,7 @@ if(valid3){
 if(data11.strict_schema !== undefined){
 const _errs29 = errors;
 if(typeof data11.strict_schema !== "boolean"){
-validate29.errors = [{instancePath:instancePath+"/fault_tolerance/strict_schema",schemaPath:"#/properties/fault_tolerance/properties/strict_schema/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate30.errors = [{instancePath:instancePath+"/fault_tolerance/strict_schema",schemaPath:"#/properties/fault_tolerance/properties/strict_schema/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -5821,7 +6347,7 @@ var valid3 = true;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/fault_tolerance",schemaPath:"#/properties/fault_tolerance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/fault_tolerance",schemaPath:"#/properties/fault_tolerance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5845,7 +6371,7 @@ if(errors === _errs33){
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 let missing1;
 if(((data16.target_id === undefined) && (missing1 = "target_id")) || ((data16.relation === undefined) && (missing1 = "relation"))){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
@@ -5854,19 +6380,19 @@ let data17 = data16.target_id;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data17 === "string"){
-if(func2(data17) > 128){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data17) > 128){
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data17) < 1){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data17) < 1){
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5880,11 +6406,11 @@ if(data16.relation !== undefined){
 let data18 = data16.relation;
 const _errs37 = errors;
 if(typeof data18 !== "string"){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((data18 === "causes") || (data18 === "relates_to")) || (data18 === "extends")) || (data18 === "contradicts")) || (data18 === "resolved_by")) || (data18 === "caused_by"))){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/enum",keyword:"enum",params:{allowedValues: schema43.properties.links.items.properties.relation.enum},message:"must be equal to one of the allowed values"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/enum",keyword:"enum",params:{allowedValues: schema45.properties.links.items.properties.relation.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs37 === errors;
@@ -5899,18 +6425,18 @@ const _errs39 = errors;
 if(errors === _errs39){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 1 || isNaN(data19)){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1},message:"must be <= 1"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1},message:"must be <= 1"}];
 return false;
 }
 else {
 if(data19 < 0 || isNaN(data19)){
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/type",keyword:"type",params:{type: "number"},message:"must be number"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/type",keyword:"type",params:{type: "number"},message:"must be number"}];
 return false;
 }
 }
@@ -5924,7 +6450,7 @@ var valid5 = true;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5935,7 +6461,7 @@ break;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/links",schemaPath:"#/properties/links/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate30.errors = [{instancePath:instancePath+"/links",schemaPath:"#/properties/links/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5949,7 +6475,7 @@ if(data.link_metadata !== undefined){
 let data20 = data.link_metadata;
 const _errs41 = errors;
 if(!(data20 && typeof data20 == "object" && !Array.isArray(data20))){
-validate29.errors = [{instancePath:instancePath+"/link_metadata",schemaPath:"#/properties/link_metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/link_metadata",schemaPath:"#/properties/link_metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs41 === errors;
@@ -5962,7 +6488,7 @@ if(data.business_context !== undefined){
 let data21 = data.business_context;
 const _errs43 = errors;
 if(!(data21 && typeof data21 == "object" && !Array.isArray(data21))){
-validate29.errors = [{instancePath:instancePath+"/business_context",schemaPath:"#/properties/business_context/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/business_context",schemaPath:"#/properties/business_context/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs43 === errors;
@@ -5985,48 +6511,17 @@ var valid0 = true;
 }
 }
 else {
-validate29.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate29.errors = vErrors;
+validate30.errors = vErrors;
 return errors === 0;
 }
-validate29.evaluated = {"props":{"id":true,"type":true,"content":true,"tags":true,"timestamp":true,"source":true,"level":true,"embedding":true,"metadata":true,"fault_tolerance":true,"links":true,"link_metadata":true,"business_context":true},"dynamicProps":false,"dynamicItems":false};
+validate30.evaluated = {"props":{"id":true,"type":true,"content":true,"tags":true,"timestamp":true,"source":true,"level":true,"embedding":true,"metadata":true,"fault_tolerance":true,"links":true,"link_metadata":true,"business_context":true},"dynamicProps":false,"dynamicItems":false};
 
-export const NodeStatus = validate31;
-const schema45 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate31.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate31.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate31.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate31.errors = vErrors;
-return errors === 0;
-}
-validate31.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const PeersList = validate32;
-const schema46 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const NodeStatus = validate32;
+const schema47 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate32(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6056,8 +6551,8 @@ return errors === 0;
 }
 validate32.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const PeersDial = validate33;
-const schema47 = {"type":"object","properties":{"address":{"type":"string","minLength":1,"maxLength":512}},"required":["address"],"additionalProperties":false};
+export const PeersList = validate33;
+const schema48 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate33(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6071,44 +6566,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.address === undefined) && (missing0 = "address")){
-validate33.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "address")){
 validate33.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.address !== undefined){
-let data0 = data.address;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func2(data0) > 512){
-validate33.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func2(data0) < 1){
-validate33.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate33.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
 }
 }
 else {
@@ -6121,8 +6582,8 @@ return errors === 0;
 }
 validate33.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesRefs = validate34;
-const schema48 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
+export const PeersDial = validate34;
+const schema49 = {"type":"object","properties":{"address":{"type":"string","minLength":1,"maxLength":512}},"required":["address"],"additionalProperties":false};
 
 function validate34(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6136,28 +6597,41 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.address === undefined) && (missing0 = "address")){
+validate34.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
+if(!(key0 === "address")){
 validate34.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.address !== undefined){
+let data0 = data.address;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
-validate34.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(func1(data0) > 512){
+validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
+}
+else {
+if(func1(data0) < 1){
+validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
 }
 }
 else {
-validate34.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
+}
 }
 }
 }
@@ -6173,9 +6647,8 @@ return errors === 0;
 }
 validate34.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesList = validate35;
-const schema49 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
-const pattern45 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
+export const FilesRefs = validate35;
+const schema50 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
 
 function validate35(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6189,15 +6662,9 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.branch === undefined) && (missing0 = "branch")){
-validate35.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "path"))){
+if(!(key0 === "home")){
 validate35.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6209,7 +6676,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate35.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6217,55 +6684,6 @@ return false;
 else {
 validate35.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.branch !== undefined){
-let data1 = data.branch;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
-validate35.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
-return false;
-}
-}
-else {
-validate35.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.path !== undefined){
-let data2 = data.path;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 1024){
-validate35.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
-return false;
-}
-}
-else {
-validate35.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -6281,8 +6699,9 @@ return errors === 0;
 }
 validate35.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesRead = validate36;
-const schema50 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"}},"required":["branch","path"],"additionalProperties":false};
+export const FilesList = validate36;
+const schema51 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
+const pattern47 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
 
 function validate36(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6297,7 +6716,7 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate36.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
@@ -6316,7 +6735,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate36.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6337,7 +6756,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
+if(!pattern47.test(data1)){
 validate36.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -6358,15 +6777,9 @@ let data2 = data.path;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func2(data2) > 1024){
+if(func1(data2) > 1024){
 validate36.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
-}
-else {
-if(func2(data2) < 1){
-validate36.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
 }
 }
 else {
@@ -6394,8 +6807,8 @@ return errors === 0;
 }
 validate36.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesWrite = validate37;
-const schema51 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+export const FilesRead = validate37;
+const schema52 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"}},"required":["branch","path"],"additionalProperties":false};
 
 function validate37(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6417,7 +6830,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "text")) || (key0 === "delete")) || (key0 === "message")) || (key0 === "label")) || (key0 === "expect"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "path"))){
 validate37.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6429,7 +6842,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate37.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6450,7 +6863,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
+if(!pattern47.test(data1)){
 validate37.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -6471,12 +6884,12 @@ let data2 = data.path;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func2(data2) > 1024){
+if(func1(data2) > 1024){
 validate37.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
+if(func1(data2) < 1){
 validate37.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
@@ -6492,19 +6905,132 @@ var valid0 = _errs6 === errors;
 else {
 var valid0 = true;
 }
+}
+}
+}
+}
+}
+else {
+validate37.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate37.errors = vErrors;
+return errors === 0;
+}
+validate37.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const FilesWrite = validate38;
+const schema53 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+
+function validate38(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate38.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))){
+validate38.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "text")) || (key0 === "delete")) || (key0 === "message")) || (key0 === "label")) || (key0 === "expect"))){
+validate38.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern38.test(data0)){
+validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.branch !== undefined){
+let data1 = data.branch;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern47.test(data1)){
+validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 1024){
+validate38.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate38.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate38.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 if(valid0){
 if(data.text !== undefined){
 let data3 = data.text;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
-if(func2(data3) > 8388608){
-validate37.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 8388608},message:"must NOT have more than 8388608 characters"}];
+if(func1(data3) > 8388608){
+validate38.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 8388608},message:"must NOT have more than 8388608 characters"}];
 return false;
 }
 }
 else {
-validate37.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate38.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6517,7 +7043,7 @@ if(valid0){
 if(data.delete !== undefined){
 const _errs10 = errors;
 if(typeof data.delete !== "boolean"){
-validate37.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate38.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -6531,13 +7057,13 @@ let data5 = data.message;
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(func2(data5) > 1024){
-validate37.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data5) > 1024){
+validate38.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 }
 else {
-validate37.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate38.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6552,19 +7078,19 @@ let data6 = data.label;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(func2(data6) > 512){
-validate37.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if(func1(data6) > 512){
+validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
-if(func2(data6) < 1){
-validate37.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data6) < 1){
+validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate37.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6582,7 +7108,7 @@ let valid1 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(func2(data7) > 64){
+if(func1(data7) > 64){
 const err0 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -6593,7 +7119,7 @@ vErrors.push(err0);
 errors++;
 }
 else {
-if(func2(data7) < 40){
+if(func1(data7) < 40){
 const err1 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf/0/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"};
 if(vErrors === null){
 vErrors = [err1];
@@ -6640,7 +7166,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate37.errors = vErrors;
+validate38.errors = vErrors;
 return false;
 }
 else {
@@ -6670,119 +7196,6 @@ var valid0 = true;
 }
 }
 else {
-validate37.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate37.errors = vErrors;
-return errors === 0;
-}
-validate37.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const FilesLog = validate38;
-const schema52 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"limit":{"type":"integer","minimum":1,"maximum":200}},"required":["branch"],"additionalProperties":false};
-
-function validate38(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate38.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.branch === undefined) && (missing0 = "branch")){
-validate38.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "limit"))){
-validate38.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
-validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.branch !== undefined){
-let data1 = data.branch;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
-validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
-return false;
-}
-}
-else {
-validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data2 = data.limit;
-const _errs6 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate38.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs6){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 200 || isNaN(data2)){
-validate38.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data2 < 1 || isNaN(data2)){
-validate38.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
 validate38.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -6792,8 +7205,8 @@ return errors === 0;
 }
 validate38.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryCreate = validate39;
-const schema53 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
+export const FilesLog = validate39;
+const schema54 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"limit":{"type":"integer","minimum":1,"maximum":200}},"required":["branch"],"additionalProperties":false};
 
 function validate39(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6808,14 +7221,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.entry === undefined) && (missing0 = "entry")){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate39.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "limit"))){
 validate39.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6827,7 +7240,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6843,12 +7256,20 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.entry !== undefined){
-let data1 = data.entry;
+if(data.branch !== undefined){
+let data1 = data.branch;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate39.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern47.test(data1)){
+validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
+}
+}
+else {
+validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -6856,25 +7277,25 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.label !== undefined){
-let data2 = data.label;
+if(data.limit !== undefined){
+let data2 = data.limit;
 const _errs6 = errors;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 512){
-validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 200 || isNaN(data2)){
+validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
-validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(data2 < 1 || isNaN(data2)){
+validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
-}
-else {
-validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 var valid0 = _errs6 === errors;
@@ -6897,8 +7318,8 @@ return errors === 0;
 }
 validate39.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryBatch = validate40;
-const schema54 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100}},"required":["items"],"additionalProperties":false};
+export const MemoryCreate = validate40;
+const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
 
 function validate40(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6913,14 +7334,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.items === undefined) && (missing0 = "items")){
+if((data.entry === undefined) && (missing0 = "entry")){
 validate40.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "items"))){
+if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
 validate40.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6932,7 +7353,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate40.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6948,108 +7369,45 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.items !== undefined){
-let data1 = data.items;
+if(data.entry !== undefined){
+let data1 = data.entry;
 const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 100){
-validate40.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate40.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-if(data1.length < 1){
-validate40.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(errors === _errs6){
-if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
-let missing1;
-if((data2.entry === undefined) && (missing1 = "entry")){
-validate40.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs8 = errors;
-for(const key1 in data2){
-if(!((key1 === "entry") || (key1 === "label"))){
-validate40.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs8 === errors){
-if(data2.entry !== undefined){
-let data3 = data2.entry;
-const _errs9 = errors;
-if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
-validate40.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs9 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data2.label !== undefined){
-let data4 = data2.label;
-const _errs11 = errors;
-if(errors === _errs11){
-if(typeof data4 === "string"){
-if(func2(data4) > 512){
-validate40.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func2(data4) < 1){
-validate40.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate40.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs11 === errors;
-}
-else {
-var valid2 = true;
-}
-}
-}
-}
-}
-else {
-validate40.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate40.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.label !== undefined){
+let data2 = data.label;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 512){
+validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -7065,8 +7423,8 @@ return errors === 0;
 }
 validate40.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryGet = validate41;
-const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const MemoryBatch = validate41;
+const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100}},"required":["items"],"additionalProperties":false};
 
 function validate41(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7081,14 +7439,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if((data.items === undefined) && (missing0 = "items")){
 validate41.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!((key0 === "home") || (key0 === "items"))){
 validate41.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7100,7 +7458,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate41.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7116,18 +7474,101 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.items !== undefined){
+let data1 = data.items;
 const _errs4 = errors;
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern42.test(data1)){
-validate41.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(Array.isArray(data1)){
+if(data1.length > 100){
+validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+if(data1.length < 1){
+validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
+let missing1;
+if((data2.entry === undefined) && (missing1 = "entry")){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs8 = errors;
+for(const key1 in data2){
+if(!((key1 === "entry") || (key1 === "label"))){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs8 === errors){
+if(data2.entry !== undefined){
+let data3 = data2.entry;
+const _errs9 = errors;
+if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs9 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.label !== undefined){
+let data4 = data2.label;
+const _errs11 = errors;
+if(errors === _errs11){
+if(typeof data4 === "string"){
+if(func1(data4) > 512){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data4) < 1){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
+}
 else {
-validate41.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+else {
+validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -7150,8 +7591,8 @@ return errors === 0;
 }
 validate41.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryList = validate42;
-const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+export const MemoryGet = validate42;
+const schema57 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
 
 function validate42(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7165,9 +7606,15 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate42.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+if(!((key0 === "home") || (key0 === "id"))){
 validate42.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7179,7 +7626,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate42.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7195,24 +7642,103 @@ else {
 var valid0 = true;
 }
 if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern44.test(data1)){
+validate42.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate42.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate42.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate42.errors = vErrors;
+return errors === 0;
+}
+validate42.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryList = validate43;
+const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+
+function validate43(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate43.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+validate43.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern38.test(data0)){
+validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
 if(data.level !== undefined){
 let data1 = data.level;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(func2(data1) > 32){
-validate42.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+if(func1(data1) > 32){
+validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 else {
-if(func2(data1) < 1){
-validate42.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate42.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7226,11 +7752,11 @@ if(data.type !== undefined){
 let data2 = data.type;
 const _errs6 = errors;
 if(typeof data2 !== "string"){
-validate42.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate43.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((((data2 === "event") || (data2 === "decision")) || (data2 === "lesson")) || (data2 === "todo")) || (data2 === "discovery")) || (data2 === "preference")) || (data2 === "identity")) || (data2 === "other"))){
-validate42.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema56.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate43.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema58.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -7243,18 +7769,18 @@ if(data.limit !== undefined){
 let data3 = data.limit;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate42.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 200 || isNaN(data3)){
-validate42.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
 return false;
 }
 else {
 if(data3 < 1 || isNaN(data3)){
-validate42.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -7271,13 +7797,13 @@ let data4 = data.cursor;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(func2(data4) > 256){
-validate42.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(func1(data4) > 256){
+validate43.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate42.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate43.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7290,7 +7816,7 @@ if(valid0){
 if(data.include_deleted !== undefined){
 const _errs12 = errors;
 if(typeof data.include_deleted !== "boolean"){
-validate42.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate43.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -7299,113 +7825,6 @@ else {
 var valid0 = true;
 }
 }
-}
-}
-}
-}
-}
-}
-else {
-validate42.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate42.errors = vErrors;
-return errors === 0;
-}
-validate42.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const MemoryDelete = validate43;
-const schema57 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
-
-function validate43(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate43.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.id === undefined) && (missing0 = "id")){
-validate43.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
-validate43.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
-validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern42.test(data1)){
-validate43.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
-return false;
-}
-}
-else {
-validate43.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 256){
-validate43.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
-return false;
-}
-}
-else {
-validate43.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -7422,8 +7841,8 @@ return errors === 0;
 }
 validate43.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryRestore = validate44;
-const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const MemoryDelete = validate44;
+const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
 
 function validate44(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7445,7 +7864,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
 validate44.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7457,7 +7876,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7478,7 +7897,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern42.test(data1)){
+if(!pattern44.test(data1)){
 validate44.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -7492,6 +7911,28 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate44.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate44.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -7507,8 +7948,8 @@ return errors === 0;
 }
 validate44.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryForget = validate45;
-const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+export const MemoryRestore = validate45;
+const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
 
 function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7530,7 +7971,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+if(!((key0 === "home") || (key0 === "id"))){
 validate45.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7542,7 +7983,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern38.test(data0)){
 validate45.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7563,7 +8004,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern42.test(data1)){
+if(!pattern44.test(data1)){
 validate45.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -7577,28 +8018,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 256){
-validate45.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
-return false;
-}
-}
-else {
-validate45.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -7614,8 +8033,8 @@ return errors === 0;
 }
 validate45.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsList = validate46;
-const schema60 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const MemoryForget = validate46;
+const schema61 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
 
 function validate46(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7629,10 +8048,86 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate46.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
 validate46.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern38.test(data0)){
+validate46.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate46.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern44.test(data1)){
+validate46.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate46.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate46.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate46.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 else {
@@ -7645,8 +8140,8 @@ return errors === 0;
 }
 validate46.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsAttach = validate47;
-const schema61 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
+export const AgentsList = validate47;
+const schema62 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate47(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7660,16 +8155,47 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate47.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate47.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate47.errors = vErrors;
+return errors === 0;
+}
+validate47.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AgentsAttach = validate48;
+const schema63 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
+
+function validate48(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate48.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.id === undefined) && (missing0 = "id")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.description === undefined) && (missing0 = "description"))) || ((data.command === undefined) && (missing0 = "command"))) || ((data.skills === undefined) && (missing0 = "skills"))){
-validate47.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate48.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema61.properties, key0))){
-validate47.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema63.properties, key0))){
+validate48.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -7680,13 +8206,13 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
-validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+if(!pattern20.test(data0)){
+validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7701,19 +8227,19 @@ let data1 = data.name;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(func2(data1) > 128){
-validate47.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data1) > 128){
+validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data1) < 1){
-validate47.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data1) < 1){
+validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7728,19 +8254,19 @@ let data2 = data.description;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func2(data2) > 1024){
-validate47.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data2) > 1024){
+validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(func2(data2) < 1){
-validate47.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data2) < 1){
+validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7755,13 +8281,13 @@ let data3 = data.version;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
-if(func2(data3) > 32){
-validate47.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+if(func1(data3) > 32){
+validate48.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7777,12 +8303,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(Array.isArray(data4)){
 if(data4.length > 64){
-validate47.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
 if(data4.length < 1){
-validate47.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -7793,13 +8319,13 @@ let data5 = data4[i0];
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(func2(data5) > 4096){
-validate47.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+if(func1(data5) > 4096){
+validate48.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7812,7 +8338,7 @@ break;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -7827,13 +8353,13 @@ let data6 = data.cwd;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(func2(data6) > 4096){
-validate47.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+if(func1(data6) > 4096){
+validate48.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7847,18 +8373,18 @@ if(data.timeout_ms !== undefined){
 let data7 = data.timeout_ms;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate47.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 3600000 || isNaN(data7)){
-validate47.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
+validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
 return false;
 }
 else {
 if(data7 < 100 || isNaN(data7)){
-validate47.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
 return false;
 }
 }
@@ -7874,18 +8400,18 @@ if(data.output_bytes !== undefined){
 let data8 = data.output_bytes;
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate47.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 67108864 || isNaN(data8)){
-validate47.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
+validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
 return false;
 }
 else {
 if(data8 < 1024 || isNaN(data8)){
-validate47.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
+validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
 return false;
 }
 }
@@ -7903,12 +8429,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(Array.isArray(data9)){
 if(data9.length > 32){
-validate47.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data9.length < 1){
-validate47.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -7921,14 +8447,14 @@ if(errors === _errs22){
 if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
 let missing1;
 if((((data10.id === undefined) && (missing1 = "id")) || ((data10.name === undefined) && (missing1 = "name"))) || ((data10.description === undefined) && (missing1 = "description"))){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs24 = errors;
 for(const key1 in data10){
 if(!((((key1 === "id") || (key1 === "name")) || (key1 === "description")) || (key1 === "tags"))){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -7939,13 +8465,13 @@ let data11 = data10.id;
 const _errs25 = errors;
 if(errors === _errs25){
 if(typeof data11 === "string"){
-if(!pattern5.test(data11)){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+if(!pattern7.test(data11)){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7960,19 +8486,19 @@ let data12 = data10.name;
 const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data12 === "string"){
-if(func2(data12) > 128){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(func1(data12) > 128){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func2(data12) < 1){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data12) < 1){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7987,19 +8513,19 @@ let data13 = data10.description;
 const _errs29 = errors;
 if(errors === _errs29){
 if(typeof data13 === "string"){
-if(func2(data13) > 1024){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(func1(data13) > 1024){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(func2(data13) < 1){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data13) < 1){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8015,7 +8541,7 @@ const _errs31 = errors;
 if(errors === _errs31){
 if(Array.isArray(data14)){
 if(data14.length > 16){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -8026,19 +8552,19 @@ let data15 = data14[i2];
 const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data15 === "string"){
-if(func2(data15) > 64){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(func1(data15) > 64){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
-if(func2(data15) < 1){
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(func1(data15) < 1){
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8050,7 +8576,7 @@ break;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -8066,7 +8592,7 @@ var valid3 = true;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -8079,7 +8605,7 @@ break;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -8093,11 +8619,11 @@ if(data.accept !== undefined){
 let data16 = data.accept;
 const _errs35 = errors;
 if(typeof data16 !== "string"){
-validate47.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data16 === "anyone") || (data16 === "granted")) || (data16 === "nobody"))){
-validate47.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema61.properties.accept.enum},message:"must be equal to one of the allowed values"}];
+validate48.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema63.properties.accept.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs35 === errors;
@@ -8118,65 +8644,6 @@ var valid0 = true;
 }
 }
 else {
-validate47.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate47.errors = vErrors;
-return errors === 0;
-}
-validate47.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsDetach = validate48;
-const schema62 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
-
-function validate48(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate48.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.id === undefined) && (missing0 = "id")){
-validate48.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "id")){
-validate48.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.id !== undefined){
-let data0 = data.id;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
-}
-}
-else {
 validate48.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -8186,8 +8653,8 @@ return errors === 0;
 }
 validate48.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsFind = validate49;
-const schema63 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
+export const AgentsDetach = validate49;
+const schema64 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
 
 function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8201,109 +8668,34 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate49.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
+if(!(key0 === "id")){
 validate49.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
+if(data.id !== undefined){
+let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-validate49.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern20.test(data0)){
+validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate49.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.capability !== undefined){
-let data1 = data.capability;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern5.test(data1)){
-validate49.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate49.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data2 = data.limit;
-const _errs6 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs6){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 20 || isNaN(data2)){
-validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
-return false;
-}
-else {
-if(data2 < 1 || isNaN(data2)){
-validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.timeout_ms !== undefined){
-let data3 = data.timeout_ms;
-const _errs8 = errors;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs8){
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 60000 || isNaN(data3)){
-validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
-return false;
-}
-else {
-if(data3 < 100 || isNaN(data3)){
-validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -8320,8 +8712,8 @@ return errors === 0;
 }
 validate49.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsCard = validate50;
-const schema64 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["agent"],"additionalProperties":false};
+export const AgentsFind = validate50;
+const schema65 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
 
 function validate50(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8335,48 +8727,21 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.agent === undefined) && (missing0 = "agent")){
-validate50.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "agent") || (key0 === "did"))){
+if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
 validate50.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.agent !== undefined){
-let data0 = data.agent;
+if(data.did !== undefined){
+let data0 = data.did;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
-validate50.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate50.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.did !== undefined){
-let data1 = data.did;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern4.test(data1)){
+if(!pattern6.test(data0)){
 validate50.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -8386,10 +8751,86 @@ validate50.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/
 return false;
 }
 }
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.capability !== undefined){
+let data1 = data.capability;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern7.test(data1)){
+validate50.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate50.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.limit !== undefined){
+let data2 = data.limit;
+const _errs6 = errors;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs6){
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 20 || isNaN(data2)){
+validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
+return false;
+}
+else {
+if(data2 < 1 || isNaN(data2)){
+validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.timeout_ms !== undefined){
+let data3 = data.timeout_ms;
+const _errs8 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs8){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 60000 || isNaN(data3)){
+validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
+return false;
+}
+else {
+if(data3 < 100 || isNaN(data3)){
+validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -8405,8 +8846,8 @@ return errors === 0;
 }
 validate50.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsSend = validate51;
-const schema65 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
+export const AgentsCard = validate51;
+const schema66 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["agent"],"additionalProperties":false};
 
 function validate51(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8421,14 +8862,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
+if((data.agent === undefined) && (missing0 = "agent")){
 validate51.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
+if(!((key0 === "agent") || (key0 === "did"))){
 validate51.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8440,7 +8881,7 @@ let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
+if(!pattern20.test(data0)){
 validate51.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -8461,7 +8902,7 @@ let data1 = data.did;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern4.test(data1)){
+if(!pattern6.test(data1)){
 validate51.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -8475,124 +8916,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.params !== undefined){
-let data2 = data.params;
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate51.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.delegation !== undefined){
-let data3 = data.delegation;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func2(data3) > 128){
-validate51.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-}
-else {
-validate51.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.level !== undefined){
-let data4 = data.level;
-const _errs10 = errors;
-if(typeof data4 !== "string"){
-validate51.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
-validate51.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema65.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.scope !== undefined){
-let data5 = data.scope;
-const _errs12 = errors;
-if(errors === _errs12){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate51.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-if(data5.length < 1){
-validate51.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(func2(data6) > 128){
-validate51.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func2(data6) < 1){
-validate51.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-else {
-if(!pattern8.test(data6)){
-validate51.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
-return false;
-}
-}
-}
-}
-else {
-validate51.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs14 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate51.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs12 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
 }
 }
 }
@@ -8608,8 +8931,8 @@ return errors === 0;
 }
 validate51.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsTask = validate52;
-const schema66 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
+export const AgentsSend = validate52;
+const schema67 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
 
 function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8631,7 +8954,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
+if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
 validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8643,7 +8966,7 @@ let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
+if(!pattern20.test(data0)){
 validate52.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -8664,7 +8987,7 @@ let data1 = data.did;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern4.test(data1)){
+if(!pattern6.test(data1)){
 validate52.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -8692,6 +9015,110 @@ var valid0 = _errs6 === errors;
 else {
 var valid0 = true;
 }
+if(valid0){
+if(data.delegation !== undefined){
+let data3 = data.delegation;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 128){
+validate52.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+}
+else {
+validate52.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.level !== undefined){
+let data4 = data.level;
+const _errs10 = errors;
+if(typeof data4 !== "string"){
+validate52.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
+validate52.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema67.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.scope !== undefined){
+let data5 = data.scope;
+const _errs12 = errors;
+if(errors === _errs12){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+if(data5.length < 1){
+validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 128){
+validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+else {
+if(!pattern10.test(data6)){
+validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+return false;
+}
+}
+}
+}
+else {
+validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 }
@@ -8707,8 +9134,8 @@ return errors === 0;
 }
 validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsDeliver = validate53;
-const schema67 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
+export const AgentsTask = validate53;
+const schema68 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
 
 function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8723,26 +9150,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.envelope === undefined) && (missing0 = "envelope")){
+if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
 validate53.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "envelope") || (key0 === "raw"))){
+if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
 validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.envelope !== undefined){
-let data0 = data.envelope;
+if(data.agent !== undefined){
+let data0 = data.agent;
 const _errs2 = errors;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate53.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern20.test(data0)){
+validate53.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -8750,17 +9185,39 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.raw !== undefined){
-let data1 = data.raw;
+if(data.did !== undefined){
+let data1 = data.did;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate53.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
+validate53.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.params !== undefined){
+let data2 = data.params;
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate53.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -8776,8 +9233,8 @@ return errors === 0;
 }
 validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityAccept = validate54;
-const schema68 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
+export const AgentsDeliver = validate54;
+const schema69 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
 
 function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8792,25 +9249,25 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.grant === undefined) && (missing0 = "grant")){
+if((data.envelope === undefined) && (missing0 = "envelope")){
 validate54.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
+if(!((key0 === "envelope") || (key0 === "raw"))){
 validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.grant !== undefined){
-let data0 = data.grant;
+if(data.envelope !== undefined){
+let data0 = data.envelope;
 const _errs2 = errors;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate54.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate54.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -8819,63 +9276,17 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.chain !== undefined){
-let data1 = data.chain;
+if(data.raw !== undefined){
+let data1 = data.raw;
 const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 4){
-validate54.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate54.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate54.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate54.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.token_hash !== undefined){
-let data3 = data.token_hash;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(!pattern6.test(data3)){
-validate54.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
-return false;
-}
-}
-else {
-validate54.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -8891,8 +9302,8 @@ return errors === 0;
 }
 validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityGrants = validate55;
-const schema69 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const AuthorityAccept = validate55;
+const schema70 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
 
 function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8906,10 +9317,94 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.grant === undefined) && (missing0 = "grant")){
+validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
 validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.grant !== undefined){
+let data0 = data.grant;
+const _errs2 = errors;
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate55.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.chain !== undefined){
+let data1 = data.chain;
+const _errs4 = errors;
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 4){
+validate55.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate55.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate55.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.token_hash !== undefined){
+let data3 = data.token_hash;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern8.test(data3)){
+validate55.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate55.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 else {
@@ -8922,8 +9417,8 @@ return errors === 0;
 }
 validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityRevoke = validate56;
-const schema70 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
+export const AuthorityReceive = validate56;
+const schema71 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8937,29 +9432,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.revocation === undefined) && (missing0 = "revocation")){
-validate56.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "revocation")){
 validate56.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.revocation !== undefined){
-let data0 = data.revocation;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate56.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-}
 }
 }
 else {
@@ -8972,8 +9448,8 @@ return errors === 0;
 }
 validate56.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrust = validate57;
-const schema71 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
+export const AuthorityDistribute = validate57;
+const schema72 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5},"revocation":{"type":"object"}},"required":["did"],"additionalProperties":false};
 
 function validate57(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8988,14 +9464,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
+if((data.did === undefined) && (missing0 = "did")){
 validate57.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
+if(!(((key0 === "did") || (key0 === "chain")) || (key0 === "revocation"))){
 validate57.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9007,7 +9483,7 @@ let data0 = data.did;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
+if(!pattern6.test(data0)){
 validate57.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -9023,24 +9499,40 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.name !== undefined){
-let data1 = data.name;
+if(data.chain !== undefined){
+let data1 = data.chain;
 const _errs4 = errors;
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func2(data1) > 128){
-validate57.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+if(Array.isArray(data1)){
+if(data1.length > 5){
+validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
-if(func2(data1) < 1){
-validate57.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(data1.length < 1){
+validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate57.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
 }
 }
 }
 else {
-validate57.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -9050,124 +9542,17 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.ceiling !== undefined){
-let data2 = data.ceiling;
-const _errs6 = errors;
-if(typeof data2 !== "string"){
-validate57.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
-validate57.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema71.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.clearance !== undefined){
-let data3 = data.clearance;
+if(data.revocation !== undefined){
+let data3 = data.revocation;
 const _errs8 = errors;
-if(errors === _errs8){
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
-let missing1;
-if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
-validate57.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
+validate57.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-const _errs10 = errors;
-for(const key1 in data3){
-if(!((key1 === "level") || (key1 === "tags"))){
-validate57.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs10 === errors){
-if(data3.level !== undefined){
-let data4 = data3.level;
-const _errs11 = errors;
-if(typeof data4 !== "string"){
-validate57.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
-validate57.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema71.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid1 = _errs11 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data3.tags !== undefined){
-let data5 = data3.tags;
-const _errs13 = errors;
-if(errors === _errs13){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate57.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs15 = errors;
-if(errors === _errs15){
-if(typeof data6 === "string"){
-if(func2(data6) > 64){
-validate57.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func2(data6) < 1){
-validate57.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate57.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs15 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-else {
-validate57.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid1 = _errs13 === errors;
-}
-else {
-var valid1 = true;
-}
-}
-}
-}
-}
-else {
-validate57.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
 }
 var valid0 = _errs8 === errors;
 }
 else {
 var valid0 = true;
-}
 }
 }
 }
@@ -9184,8 +9569,8 @@ return errors === 0;
 }
 validate57.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityUntrust = validate58;
-const schema72 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
+export const AuthorityGrants = validate58;
+const schema73 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9199,38 +9584,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate58.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "did")){
 validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-validate58.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate58.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
 }
 }
 else {
@@ -9243,8 +9600,8 @@ return errors === 0;
 }
 validate58.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrusted = validate59;
-const schema73 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const AuthorityRevoke = validate59;
+const schema74 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
 
 function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9258,10 +9615,29 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.revocation === undefined) && (missing0 = "revocation")){
+validate59.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "revocation")){
 validate59.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.revocation !== undefined){
+let data0 = data.revocation;
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate59.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+}
 }
 }
 else {
@@ -9274,8 +9650,8 @@ return errors === 0;
 }
 validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordTail = validate60;
-const schema74 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
+export const AuthorityTrust = validate60;
+const schema75 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
 
 function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9289,10 +9665,312 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
+validate60.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
+validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.name !== undefined){
+let data1 = data.name;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func1(data1) > 128){
+validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data1) < 1){
+validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ceiling !== undefined){
+let data2 = data.ceiling;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate60.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
+validate60.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema75.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.clearance !== undefined){
+let data3 = data.clearance;
+const _errs8 = errors;
+if(errors === _errs8){
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+let missing1;
+if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
+validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs10 = errors;
+for(const key1 in data3){
+if(!((key1 === "level") || (key1 === "tags"))){
+validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs10 === errors){
+if(data3.level !== undefined){
+let data4 = data3.level;
+const _errs11 = errors;
+if(typeof data4 !== "string"){
+validate60.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
+validate60.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema75.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs11 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data3.tags !== undefined){
+let data5 = data3.tags;
+const _errs13 = errors;
+if(errors === _errs13){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate60.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs15 = errors;
+if(errors === _errs15){
+if(typeof data6 === "string"){
+if(func1(data6) > 64){
+validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs15 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid1 = _errs13 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate60.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate60.errors = vErrors;
+return errors === 0;
+}
+validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityUntrust = validate61;
+const schema76 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
+
+function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate61.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate61.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "did")){
+validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate61.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate61.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate61.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate61.errors = vErrors;
+return errors === 0;
+}
+validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityTrusted = validate62;
+const schema77 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate62.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate62.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate62.errors = vErrors;
+return errors === 0;
+}
+validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordTail = validate63;
+const schema78 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
+
+function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate63.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "limit") || (key0 === "after"))){
-validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -9302,18 +9980,18 @@ if(data.limit !== undefined){
 let data0 = data.limit;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate60.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 > 200 || isNaN(data0)){
-validate60.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
 return false;
 }
 else {
 if(data0 < 1 || isNaN(data0)){
-validate60.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -9329,13 +10007,13 @@ if(data.after !== undefined){
 let data1 = data.after;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate60.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate63.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 < 0 || isNaN(data1)){
-validate60.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate63.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -9344,161 +10022,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-}
-}
-}
-else {
-validate60.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate60.errors = vErrors;
-return errors === 0;
-}
-validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordVerify = validate61;
-const schema75 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate61.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate61.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate61.errors = vErrors;
-return errors === 0;
-}
-validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordExplain = validate62;
-const schema76 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
-
-function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate62.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.commit === undefined) && (missing0 = "commit")){
-validate62.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "commit")){
-validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.commit !== undefined){
-let data0 = data.commit;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func2(data0) > 64){
-validate62.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func2(data0) < 4){
-validate62.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
-return false;
-}
-}
-}
-else {
-validate62.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
-}
-}
-else {
-validate62.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate62.errors = vErrors;
-return errors === 0;
-}
-validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordProve = validate63;
-const schema77 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
-
-function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate63.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.seq === undefined) && (missing0 = "seq")){
-validate63.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "seq")){
-validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.seq !== undefined){
-let data0 = data.seq;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate63.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 < 0 || isNaN(data0)){
-validate63.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
 }
 }
 }
@@ -9513,8 +10036,8 @@ return errors === 0;
 }
 validate63.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncRun = validate64;
-const schema78 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+export const RecordVerify = validate64;
+const schema79 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9528,64 +10051,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate64.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "did") || (key0 === "home"))){
 validate64.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
-validate64.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate64.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.home !== undefined){
-let data1 = data.home;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern36.test(data1)){
-validate64.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate64.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
 }
 }
 else {
@@ -9598,8 +10067,8 @@ return errors === 0;
 }
 validate64.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncStatus = validate65;
-const schema79 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const RecordExplain = validate65;
+const schema80 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
 
 function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9613,10 +10082,44 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.commit === undefined) && (missing0 = "commit")){
+validate65.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "commit")){
 validate65.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.commit !== undefined){
+let data0 = data.commit;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func1(data0) > 64){
+validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data0) < 4){
+validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
+return false;
+}
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
 }
 }
 else {
@@ -9629,8 +10132,8 @@ return errors === 0;
 }
 validate65.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncServe = validate66;
-const schema80 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+export const RecordProve = validate66;
+const schema81 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
 
 function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9645,33 +10148,33 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.home === undefined) && (missing0 = "home")){
+if((data.seq === undefined) && (missing0 = "seq")){
 validate66.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
+if(!(key0 === "seq")){
 validate66.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.seq !== undefined){
+let data0 = data.seq;
 const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate66.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
-validate66.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < 0 || isNaN(data0)){
+validate66.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
-}
-else {
-validate66.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 }
@@ -9688,8 +10191,8 @@ return errors === 0;
 }
 validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffOffer = validate67;
-const schema81 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4}},"required":["did","agent","text","grant"],"additionalProperties":false};
+export const SyncRun = validate67;
+const schema82 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
 
 function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9704,14 +10207,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))) || ((data.grant === undefined) && (missing0 = "grant"))){
+if((data.did === undefined) && (missing0 = "did")){
 validate67.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "grant")) || (key0 === "chain"))){
+if(!((key0 === "did") || (key0 === "home"))){
 validate67.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9723,7 +10226,7 @@ let data0 = data.did;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern4.test(data0)){
+if(!pattern6.test(data0)){
 validate67.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -9739,18 +10242,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.agent !== undefined){
-let data1 = data.agent;
+if(data.home !== undefined){
+let data1 = data.home;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern18.test(data1)){
-validate67.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+if(!pattern38.test(data1)){
+validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate67.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9758,154 +10261,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.text !== undefined){
-let data2 = data.text;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 65536){
-validate67.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
-return false;
-}
-else {
-if(func2(data2) < 1){
-validate67.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.context !== undefined){
-let data3 = data.context;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func2(data3) > 128){
-validate67.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.notes !== undefined){
-let data4 = data.notes;
-const _errs10 = errors;
-if(errors === _errs10){
-if(Array.isArray(data4)){
-if(data4.length > 1000){
-validate67.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data4.length;
-for(let i0=0; i0<len0; i0++){
-let data5 = data4[i0];
-const _errs12 = errors;
-if(errors === _errs12){
-if(typeof data5 === "string"){
-if(!pattern42.test(data5)){
-validate67.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
-return false;
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs12 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.grant !== undefined){
-let data6 = data.grant;
-const _errs14 = errors;
-if(!(data6 && typeof data6 == "object" && !Array.isArray(data6))){
-validate67.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs14 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.chain !== undefined){
-let data7 = data.chain;
-const _errs16 = errors;
-if(errors === _errs16){
-if(Array.isArray(data7)){
-if(data7.length > 4){
-validate67.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len1 = data7.length;
-for(let i1=0; i1<len1; i1++){
-let data8 = data7[i1];
-const _errs18 = errors;
-if(!(data8 && typeof data8 == "object" && !Array.isArray(data8))){
-validate67.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs18 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs16 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
 }
 }
 }
@@ -9921,8 +10276,8 @@ return errors === 0;
 }
 validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffReceive = validate68;
-const schema82 = {"type":"object","properties":{"handoff":{"type":"object"}},"required":["handoff"],"additionalProperties":false};
+export const SyncStatus = validate68;
+const schema83 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9936,29 +10291,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.handoff === undefined) && (missing0 = "handoff")){
-validate68.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "handoff")){
 validate68.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.handoff !== undefined){
-let data0 = data.handoff;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate68.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-}
 }
 }
 else {
@@ -9971,11 +10307,10 @@ return errors === 0;
 }
 validate68.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Revocation = validate69;
-const schema83 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+export const SyncServe = validate69;
+const schema84 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
 
 function validate69(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:revocation-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate69.evaluated;
@@ -9988,168 +10323,32 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.revocation === undefined) && (missing0 = "revocation")){
+if((data.home === undefined) && (missing0 = "home")){
 validate69.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "revocation")){
+if(!(key0 === "home")){
 validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.revocation !== undefined){
-let data0 = data.revocation;
+if(data.home !== undefined){
+let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
-if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
-let missing1;
-if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate69.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs4 = errors;
-for(const key1 in data0){
-if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
-validate69.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs4 === errors){
-if(data0.v !== undefined){
-const _errs5 = errors;
-if(1 !== data0.v){
-validate69.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
-return false;
-}
-var valid1 = _errs5 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.target !== undefined){
-let data2 = data0.target;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(!pattern6.test(data2)){
-validate69.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(typeof data0 === "string"){
+if(!pattern38.test(data0)){
+validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs6 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.by !== undefined){
-let data3 = data0.by;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(!pattern4.test(data3)){
-validate69.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate69.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs8 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.reason !== undefined){
-let data4 = data0.reason;
-const _errs10 = errors;
-if(typeof data4 !== "string"){
-validate69.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
-validate69.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema83.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid1 = _errs10 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.revoked_at !== undefined){
-let data5 = data0.revoked_at;
-const _errs12 = errors;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate69.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs12){
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 > 9007199254740991 || isNaN(data5)){
-validate69.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
-return false;
-}
-else {
-if(data5 < 0 || isNaN(data5)){
-validate69.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-}
-var valid1 = _errs12 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.signature !== undefined){
-let data6 = data0.signature;
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(!pattern7.test(data6)){
-validate69.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
-return false;
-}
-}
-else {
-validate69.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs14 === errors;
-}
-else {
-var valid1 = true;
-}
-}
-}
-}
-}
-}
-}
-}
-}
-else {
-validate69.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10167,12 +10366,10 @@ return errors === 0;
 }
 validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Tombstone = validate70;
-const schema84 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern88 = new RegExp("^[0-9a-f]{16}$", "u");
+export const HandoffOffer = validate70;
+const schema85 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
 
 function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:tombstone-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate70.evaluated;
@@ -10185,25 +10382,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
 validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema84.properties, key0))){
+if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
 validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.v !== undefined){
+if(data.did !== undefined){
+let data0 = data.did;
 const _errs2 = errors;
-if(1 !== data.v){
-validate70.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -10211,176 +10417,213 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.home !== undefined){
-const _errs3 = errors;
-if(typeof data.home !== "string"){
-validate70.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(data.agent !== undefined){
+let data1 = data.agent;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern20.test(data1)){
+validate70.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
-var valid0 = _errs3 === errors;
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data2 = data.id;
-const _errs5 = errors;
-if(errors === _errs5){
+if(data.text !== undefined){
+let data2 = data.text;
+const _errs6 = errors;
+if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern42.test(data2)){
-validate70.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(func1(data2) > 65536){
+validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
+}
+else {
+if(func1(data2) < 1){
+validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
-var valid0 = _errs5 === errors;
+var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.label !== undefined){
-let data3 = data.label;
-const _errs7 = errors;
-if(errors === _errs7){
+if(data.context !== undefined){
+let data3 = data.context;
+const _errs8 = errors;
+if(errors === _errs8){
 if(typeof data3 === "string"){
-if(func2(data3) > 512){
-validate70.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if(func1(data3) > 128){
+validate70.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
-}
-else {
-if(func2(data3) < 1){
-validate70.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate70.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
-var valid0 = _errs7 === errors;
+var valid0 = _errs8 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.hlc !== undefined){
-let data4 = data.hlc;
-const _errs9 = errors;
-if(errors === _errs9){
-if(typeof data4 === "string"){
-if(!pattern88.test(data4)){
-validate70.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+if(data.notes !== undefined){
+let data4 = data.notes;
+const _errs10 = errors;
+if(errors === _errs10){
+if(Array.isArray(data4)){
+if(data4.length > 1000){
+validate70.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
-}
 else {
-validate70.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs9 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data5 = data.reason;
-const _errs11 = errors;
-if(errors === _errs11){
+var valid1 = true;
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+const _errs12 = errors;
+if(errors === _errs12){
 if(typeof data5 === "string"){
-if(func2(data5) > 256){
-validate70.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(!pattern44.test(data5)){
+validate70.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate70.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
-var valid0 = _errs11 === errors;
+var valid1 = _errs12 === errors;
+if(!valid1){
+break;
 }
-else {
-var valid0 = true;
 }
-if(valid0){
-if(data.by !== undefined){
-let data6 = data.by;
-const _errs13 = errors;
-if(errors === _errs13){
-if(typeof data6 === "string"){
-if(!pattern4.test(data6)){
-validate70.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate70.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
-var valid0 = _errs13 === errors;
+var valid0 = _errs10 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.forgotten_at !== undefined){
-let data7 = data.forgotten_at;
-const _errs15 = errors;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate70.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs15){
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 9007199254740991 || isNaN(data7)){
-validate70.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+if(data.paths !== undefined){
+let data6 = data.paths;
+const _errs14 = errors;
+if(errors === _errs14){
+if(Array.isArray(data6)){
+if(data6.length > 64){
+validate70.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
-if(data7 < 0 || isNaN(data7)){
-validate70.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+var valid2 = true;
+const len1 = data6.length;
+for(let i1=0; i1<len1; i1++){
+let data7 = data6[i1];
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(func1(data7) > 1024){
+validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(!pattern21.test(data7)){
+validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
+else {
+validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
 }
-var valid0 = _errs15 === errors;
+}
+var valid2 = _errs16 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs14 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.signature !== undefined){
-let data8 = data.signature;
-const _errs17 = errors;
-if(errors === _errs17){
-if(typeof data8 === "string"){
-if(!pattern7.test(data8)){
-validate70.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+if(data.labels_max !== undefined){
+let data8 = data.labels_max;
+const _errs18 = errors;
+if(typeof data8 !== "string"){
+validate70.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
-}
-else {
-validate70.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
+validate70.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema85.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
-}
-var valid0 = _errs17 === errors;
+var valid0 = _errs18 === errors;
 }
 else {
 var valid0 = true;
 }
+if(valid0){
+if(data.ttl_ms !== undefined){
+let data9 = data.ttl_ms;
+const _errs20 = errors;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs20){
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 604800000 || isNaN(data9)){
+validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+return false;
+}
+else {
+if(data9 < 1000 || isNaN(data9)){
+validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs20 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -10401,4 +10644,466 @@ validate70.errors = vErrors;
 return errors === 0;
 }
 validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const HandoffReceive = validate71;
+const schema86 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate71.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate71.errors = vErrors;
+return errors === 0;
+}
+validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Revocation = validate72;
+const schema87 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+
+function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:revocation-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate72.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.revocation === undefined) && (missing0 = "revocation")){
+validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "revocation")){
+validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.revocation !== undefined){
+let data0 = data.revocation;
+const _errs2 = errors;
+if(errors === _errs2){
+if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
+let missing1;
+if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
+validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs4 = errors;
+for(const key1 in data0){
+if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
+validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs4 === errors){
+if(data0.v !== undefined){
+const _errs5 = errors;
+if(1 !== data0.v){
+validate72.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+return false;
+}
+var valid1 = _errs5 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.target !== undefined){
+let data2 = data0.target;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern8.test(data2)){
+validate72.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate72.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.by !== undefined){
+let data3 = data0.by;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern6.test(data3)){
+validate72.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate72.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs8 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.reason !== undefined){
+let data4 = data0.reason;
+const _errs10 = errors;
+if(typeof data4 !== "string"){
+validate72.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
+validate72.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema87.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs10 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.revoked_at !== undefined){
+let data5 = data0.revoked_at;
+const _errs12 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs12){
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 9007199254740991 || isNaN(data5)){
+validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data5 < 0 || isNaN(data5)){
+validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs12 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.signature !== undefined){
+let data6 = data0.signature;
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(!pattern9.test(data6)){
+validate72.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+return false;
+}
+}
+else {
+validate72.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate72.errors = vErrors;
+return errors === 0;
+}
+validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Tombstone = validate73;
+const schema88 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
+const pattern92 = new RegExp("^[0-9a-f]{16}$", "u");
+
+function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:tombstone-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate73.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(func12.call(schema88.properties, key0))){
+validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.v !== undefined){
+const _errs2 = errors;
+if(1 !== data.v){
+validate73.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.home !== undefined){
+const _errs3 = errors;
+if(typeof data.home !== "string"){
+validate73.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+var valid0 = _errs3 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data2 = data.id;
+const _errs5 = errors;
+if(errors === _errs5){
+if(typeof data2 === "string"){
+if(!pattern44.test(data2)){
+validate73.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.label !== undefined){
+let data3 = data.label;
+const _errs7 = errors;
+if(errors === _errs7){
+if(typeof data3 === "string"){
+if(func1(data3) > 512){
+validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs7 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.hlc !== undefined){
+let data4 = data.hlc;
+const _errs9 = errors;
+if(errors === _errs9){
+if(typeof data4 === "string"){
+if(!pattern92.test(data4)){
+validate73.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs9 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data5 = data.reason;
+const _errs11 = errors;
+if(errors === _errs11){
+if(typeof data5 === "string"){
+if(func1(data5) > 256){
+validate73.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs11 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.by !== undefined){
+let data6 = data.by;
+const _errs13 = errors;
+if(errors === _errs13){
+if(typeof data6 === "string"){
+if(!pattern6.test(data6)){
+validate73.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs13 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.forgotten_at !== undefined){
+let data7 = data.forgotten_at;
+const _errs15 = errors;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs15){
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 9007199254740991 || isNaN(data7)){
+validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data7 < 0 || isNaN(data7)){
+validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs15 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.signature !== undefined){
+let data8 = data.signature;
+const _errs17 = errors;
+if(errors === _errs17){
+if(typeof data8 === "string"){
+if(!pattern9.test(data8)){
+validate73.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs17 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate73.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate73.errors = vErrors;
+return errors === 0;
+}
+validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 

@@ -1,0 +1,74 @@
+/**
+ * What an operation is: a name, the schema of its input, who may ask, how far the lease must reach, and one
+ * function that calls one level package. Doors never see this; they call by name.
+ */
+import type { Clearance, Clock, Config, Identity, KeyPair } from '@csb/core'
+import type { LeaseRequest, Principal } from '@csb/authority'
+import type { Store, Transaction, View } from '@csb/store'
+import type { Caller } from './caller.ts'
+import type { MessagePort, Peers } from './peers.ts'
+
+/** What every operation can rely on: the node's parts, handed in once. */
+export type Parts = {
+  readonly store: Store
+  readonly clock: Clock
+  /** the node's key: its did and peer id */
+  readonly key: KeyPair
+  readonly identity: Identity
+  readonly config: Config
+  readonly peers: Peers
+  readonly log: Log
+  readonly version: string
+  /** where agents on this node can be reached over HTTP; ends without a slash */
+  httpUrl(): string
+}
+
+/** Structured, no secrets, no content. */
+export type Log = (level: 'debug' | 'info' | 'warn' | 'error', event: string, fields?: Readonly<Record<string, unknown>>) => void
+
+/** What an outcome tells the record: ids, digests and codes. */
+export type Effect = Readonly<Record<string, unknown>>
+
+/** What an operation is given. */
+export type Context = Parts & {
+  readonly caller: Caller
+  readonly principal: Principal
+  /** what the caller may see, from its lease */
+  readonly clearance: Clearance
+  /** id of the run this belongs to */
+  readonly run: string
+  readonly requestId: string
+  readonly signal: AbortSignal
+  /** A view whose reads are noted for this run. */
+  readonly view: View
+  /**
+   * Write state and its record in one batch.
+   * @param effect what the record tells, made from the value; a `commit` member is indexed for explain
+   */
+  write<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T>
+  /** Ask for another operation as the same caller's principal, within the same run. */
+  readonly authorize: (needs: LeaseRequest) => void
+}
+
+/** Who may ask: `lease` needs one that reaches; `peer` a Noise peer; `nobody` anyone, for public cards and health. */
+export type Openness = 'lease' | 'peer' | 'nobody'
+
+export type Operation = {
+  readonly name: string
+  /** definition in schemas/operations-v1 */
+  readonly input: string
+  readonly open: Openness
+  /** What the lease must cover for this input; undefined where holding any valid lease is enough. */
+  needs?(input: never, parts: Parts): LeaseRequest
+} & (
+  | { readonly kind: 'read' | 'write' | 'call'; run(context: Context, input: never): Promise<unknown> | unknown }
+  | { readonly kind: 'stream'; run(context: Context, input: never): AsyncIterable<unknown> }
+  | { readonly kind: 'session'; run(context: Context, input: never, port: MessagePort): Promise<void> }
+)
+
+/** The home an input speaks of, or the node's own. */
+export const homeOf = (input: { readonly home?: string | undefined }, parts: Pick<Parts, 'identity'>): string =>
+  input.home ?? parts.identity.home ?? ''
+
+/** How a home at this node is named in leases. */
+export const locationOf = (parts: Pick<Parts, 'key'>, home: string): string => `nas://${parts.key.peerId}/${home}`

@@ -1,0 +1,164 @@
+/** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
+import { fail, type Clearance, type Grant, type Revocation } from '@csb/core'
+import {
+  LEVEL_RANKS,
+  grantHash,
+  listGrants,
+  listTrust,
+  revoke,
+  storeGrant,
+  trust,
+  trusted,
+  untrust,
+  verifyChain,
+  isRevoked,
+} from '@csb/authority'
+import { locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import type { MessagePort } from '../peers.ts'
+
+type Rank = (typeof LEVEL_RANKS)[number]
+
+/** What changes authority needs a lease that may write everywhere in the node's own home. */
+const owning = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, parts.identity.home ?? ''),
+  action: 'write' as const,
+})
+
+const reading = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, parts.identity.home ?? ''),
+  action: 'read' as const,
+})
+
+/** Check a chain against the origins this node trusts and keep it. */
+async function accept(context: Context, chain: readonly unknown[], tokenHash: string | undefined) {
+  const now = context.clock.now()
+  return context.write(
+    (tx) => {
+      const verified = verifyChain({
+        chain,
+        now,
+        isRevoked: (hash) => isRevoked(tx, hash),
+        trustedRoot: (did) => trusted(tx, did),
+      })
+      storeGrant(tx, { chain: verified.chain, now, ...(tokenHash === undefined ? {} : { tokenHash }) })
+      return verified
+    },
+    ({ leaf, leafHash }) => ({ grant: leafHash, id: leaf.delegation.id, grantee: leaf.delegation.grantee_key }),
+  )
+}
+
+export const authorityOperations: readonly Operation[] = [
+  {
+    name: 'authority.accept',
+    input: 'AuthorityAccept',
+    kind: 'write',
+    open: 'lease',
+    needs: owning,
+    run: async (context: Context, input: { grant: unknown; chain?: readonly unknown[]; token_hash?: string }) => {
+      const { leaf, leafHash } = await accept(context, [...(input.chain ?? []), input.grant], input.token_hash)
+      return { hash: leafHash, id: leaf.delegation.id }
+    },
+  },
+  {
+    name: 'authority.receive',
+    input: 'AuthorityReceive',
+    kind: 'session',
+    open: 'peer',
+    run: async (context: Context, _input: unknown, port: MessagePort) => {
+      const message = (await port.receive()) as { chain?: unknown; revocation?: unknown } | undefined
+      if (Array.isArray(message?.chain)) {
+        const { leafHash } = await accept(context, message.chain, undefined)
+        await port.send({ accepted: leafHash })
+      } else if (message?.revocation !== undefined) {
+        await port.send({ revoked: await revokeGrant(context, message.revocation) })
+      } else {
+        fail('MALFORMED', { reason: 'a chain or a revocation is needed' })
+      }
+    },
+  },
+  {
+    name: 'authority.distribute',
+    input: 'AuthorityDistribute',
+    kind: 'call',
+    open: 'lease',
+    needs: owning,
+    run: async (context: Context, input: { did: string; chain?: readonly unknown[]; revocation?: unknown }) => {
+      const port = await context.peers.session(input.did, 'delegation', {}, { signal: context.signal })
+      await port.send(input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain })
+      const answer = await port.receive()
+      await port.close()
+      await context.write(() => answer, () => ({ to: input.did, what: input.chain === undefined ? 'revocation' : 'grant' }))
+      return answer
+    },
+  },
+  {
+    name: 'authority.grants',
+    input: 'AuthorityGrants',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: async ({ view }: Context) => {
+      const grants: readonly Grant[] = await listGrants(view)
+      return {
+        items: grants.map((grant) => ({ hash: grantHash(grant), revoked: isRevoked(view, grantHash(grant)), grant })),
+      }
+    },
+  },
+  {
+    name: 'authority.revoke',
+    input: 'AuthorityRevoke',
+    kind: 'write',
+    open: 'lease',
+    needs: owning,
+    run: async (context: Context, input: { revocation: unknown }) => ({ revoked: await revokeGrant(context, input) }),
+  },
+  {
+    name: 'authority.trust',
+    input: 'AuthorityTrust',
+    kind: 'write',
+    open: 'lease',
+    needs: owning,
+    run: (context: Context, input: { did: string; name: string; ceiling?: Rank; clearance?: Clearance }) =>
+      context.write(
+        (tx) =>
+          trust(tx, {
+            did: input.did,
+            name: input.name,
+            ceiling: input.ceiling ?? 'request',
+            clearance: input.clearance ?? { level: 'public', tags: [] },
+          }),
+        (entry) => ({ trusts: input.did, ceiling: entry.ceiling, clearance: entry.clearance }),
+      ),
+  },
+  {
+    name: 'authority.untrust',
+    input: 'AuthorityUntrust',
+    kind: 'write',
+    open: 'lease',
+    needs: owning,
+    run: async (context: Context, input: { did: string }) => {
+      await context.write(
+        (tx) => untrust(tx, input.did),
+        () => ({ trusts_no_more: input.did }),
+      )
+      return { did: input.did }
+    },
+  },
+  {
+    name: 'authority.trusted',
+    input: 'AuthorityTrusted',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: async ({ view }: Context) => ({ items: await listTrust(view) }),
+  },
+]
+
+/** @returns the hash that was revoked */
+async function revokeGrant(context: Context, document: unknown): Promise<string> {
+  const done: Revocation = await context.write(
+    (tx) => revoke(tx, document, context.clock.now()),
+    ({ revocation }) => ({ revoked: revocation.target, by: revocation.by, reason: revocation.reason }),
+  )
+  return done.revocation.target
+}

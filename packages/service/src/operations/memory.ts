@@ -1,0 +1,170 @@
+/** L2 operations: notes in the memory branch of a home. Every write is one commit with its record. */
+import { fail, formatLabel, parseLabel, type Memory } from '@csb/core'
+import { finishErasures, forgetNote } from '@csb/guard'
+import { createNotes, deleteNote, getNote, levelOf, listNotes, restoreNote, type Note } from '@csb/memory'
+import { authorOf, trailersOf } from '../authorship.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+
+type Home = { readonly home?: string }
+type Item = { readonly entry: unknown; readonly label?: string }
+type Named = Home & { readonly id: string; readonly reason?: string }
+type Filter = Home & {
+  readonly level?: string
+  readonly type?: Memory['type']
+  readonly limit?: number
+  readonly cursor?: string
+  readonly include_deleted?: boolean
+}
+
+const BRANCH = 'memory'
+
+const needing = (action: 'read' | 'write' | 'list') => (input: Home, parts: Parts) => ({
+  location: locationOf(parts, homeOf(input, parts)),
+  action,
+  branch: BRANCH,
+  path: '/notes',
+})
+
+/** The form of a note that crosses a door: the MEM-001 entry with its label and versions. */
+const shown = (note: Note) => ({
+  ...note.entry,
+  label: formatLabel(note.label),
+  hlc: note.hlc,
+  ...(note.deletedAt === null ? {} : { deleted: true, deleted_at: note.deletedAt }),
+})
+
+async function create(context: Context, home: string, items: readonly Item[]) {
+  const created = await context.write(
+    (tx) =>
+      createNotes(tx, {
+        home,
+        inputs: items.map(({ entry, label }) => ({ entry, ...(label === undefined ? {} : { label: parseLabel(label) }) })),
+        actor: context.key.did,
+        author: authorOf(context),
+        message: items.length === 1 ? 'remember a note' : `remember ${items.length} notes`,
+        trailers: trailersOf(context),
+        levelMap: context.identity.memory_level_map,
+        now: context.clock.now(),
+      }),
+    ({ commit, notes }) => ({ home, branch: BRANCH, commit, notes: notes.map(({ entry }) => entry.id) }),
+  )
+  return created
+}
+
+export const memoryOperations: readonly Operation[] = [
+  {
+    name: 'memory.create',
+    input: 'MemoryCreate',
+    kind: 'write',
+    open: 'lease',
+    needs: needing('write'),
+    run: async (context: Context, input: Home & Item) => {
+      const { commit, notes, warnings } = await create(context, homeOf(input, context), [input])
+      const note = notes[0] ?? fail('INTERNAL', { reason: 'no note was made' })
+      return { ...shown(note), commit, warnings: warnings[0] ?? [] }
+    },
+  },
+  {
+    name: 'memory.batch',
+    input: 'MemoryBatch',
+    kind: 'write',
+    open: 'lease',
+    needs: needing('write'),
+    run: async (context: Context, input: Home & { items: readonly Item[] }) => {
+      const { commit, notes, warnings } = await create(context, homeOf(input, context), input.items)
+      return { commit, items: notes.map((note, at) => ({ ...shown(note), warnings: warnings[at] ?? [] })) }
+    },
+  },
+  {
+    name: 'memory.get',
+    input: 'MemoryGet',
+    kind: 'read',
+    open: 'lease',
+    needs: needing('read'),
+    run: (context: Context, input: Named) =>
+      shown(getNote(context.view, homeOf(input, context), input.id, context.clearance)),
+  },
+  {
+    name: 'memory.list',
+    input: 'MemoryList',
+    kind: 'read',
+    open: 'lease',
+    needs: needing('list'),
+    run: async (context: Context, input: Filter) => {
+      const level = input.level === undefined ? undefined : levelOf(input.level, context.identity.memory_level_map)
+      if (input.level !== undefined && level === undefined) fail('INVALID_INPUT', { field: 'level', value: input.level })
+      const { items, next } = await listNotes(context.view, homeOf(input, context), {
+        ...(level === undefined ? {} : { level }),
+        ...(input.type === undefined ? {} : { type: input.type }),
+        ...(input.cursor === undefined ? {} : { after: input.cursor }),
+        limit: input.limit ?? 50,
+        includeDeleted: input.include_deleted ?? false,
+        clearance: context.clearance,
+      })
+      return { items: items.map(shown), next_cursor: next }
+    },
+  },
+  {
+    name: 'memory.delete',
+    input: 'MemoryDelete',
+    kind: 'write',
+    open: 'lease',
+    needs: needing('write'),
+    run: (context: Context, input: Named) => change(context, input, 'delete', deleteNote),
+  },
+  {
+    name: 'memory.restore',
+    input: 'MemoryRestore',
+    kind: 'write',
+    open: 'lease',
+    needs: needing('write'),
+    run: (context: Context, input: Named) => change(context, input, 'restore', restoreNote),
+  },
+  {
+    name: 'memory.forget',
+    input: 'MemoryForget',
+    kind: 'write',
+    open: 'lease',
+    needs: needing('write'),
+    run: async (context: Context, input: Named) => {
+      const home = homeOf(input, context)
+      const reason = input.reason ?? 'unspecified'
+      const { tombstone, commit } = await context.write(
+        (tx) => {
+          getNote(tx, home, input.id, context.clearance)
+          return forgetNote(tx, {
+            home,
+            id: input.id,
+            reason,
+            key: context.key,
+            author: authorOf(context),
+            trailers: trailersOf(context),
+            now: context.clock.now(),
+          })
+        },
+        (done) => ({ home, branch: BRANCH, commit: done.commit, forgotten: input.id, reason }),
+      )
+      const reports = await finishErasures(context.store)
+      return { id: input.id, forgotten: true, forgotten_at: tombstone.forgotten_at, commit, report: reports }
+    },
+  },
+]
+
+async function change(context: Context, input: Named, verb: string, work: typeof deleteNote | typeof restoreNote) {
+  const home = homeOf(input, context)
+  const done = await context.write(
+    (tx) =>
+      work(tx, {
+        home,
+        id: input.id,
+        clearance: context.clearance,
+        actor: context.key.did,
+        author: authorOf(context),
+        message: `${verb} a note`,
+        trailers: trailersOf(context),
+        now: context.clock.now(),
+      }),
+    ({ commit }) => ({ home, branch: BRANCH, commit, note: input.id, reason: input.reason ?? 'unspecified' }),
+  )
+  return { ...shown(done.note), commit: done.commit }
+}

@@ -1,0 +1,42 @@
+/** The node itself: how it is, whom it knows. */
+import { listHomes } from '@csb/files'
+import { recordSize } from '@csb/authority'
+import type { Context, Operation } from '../operation.ts'
+
+export const nodeOperations: readonly Operation[] = [
+  {
+    name: 'node.status',
+    input: 'NodeStatus',
+    kind: 'read',
+    open: 'lease',
+    run: async (context: Context) => {
+      const peers = await context.peers.list()
+      return {
+        name: context.identity.name,
+        did: context.key.did,
+        peer_id: context.key.peerId,
+        owner: context.identity.owner,
+        home: context.identity.home,
+        homes: (await listHomes(context.view)).map(({ id }) => id),
+        version: context.version,
+        addresses: context.peers.addresses(),
+        peers: { known: peers.length, connected: peers.filter(({ connected }) => connected).length },
+        record: { size: recordSize(context.view) },
+      }
+    },
+  },
+  {
+    name: 'peers.list',
+    input: 'PeersList',
+    kind: 'read',
+    open: 'lease',
+    run: async ({ peers }: Context) => ({ items: await peers.list() }),
+  },
+  {
+    name: 'peers.dial',
+    input: 'PeersDial',
+    kind: 'call',
+    open: 'lease',
+    run: async ({ peers, signal }: Context, input: { address: string }) => ({ did: await peers.dial(input.address, { signal }) }),
+  },
+]

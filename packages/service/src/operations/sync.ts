@@ -1,0 +1,143 @@
+/**
+ * L4 operations: keep the memory branch of a home in step with a peer. Who may see and who may write follows
+ * from grants of the home's owner to the peer's key, presented at the start and checked here, at the sender.
+ * @clause L4.1, L4.2, L4.3
+ */
+import { fail } from '@csb/core'
+import { rightsOf, trusted, verifyCredential, type Rights } from '@csb/authority'
+import { createHome, findHome, type Home } from '@csb/files'
+import { applyTombstone, finishErasures } from '@csb/guard'
+import { putNotes, removeNotes } from '@csb/memory'
+import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
+import { key, prefix, tail } from '@csb/store'
+import { authorOf, trailersOf } from '../authorship.ts'
+import { credentialOf } from '../credentials.ts'
+import { homeOf, type Context, type Operation } from '../operation.ts'
+import type { MessagePort } from '../peers.ts'
+
+type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown }
+
+/** What is kept of the last round with a peer: the row that keeps the pair in step from then on. */
+export type SyncRow = { readonly did: string; readonly home: string; readonly at: number; readonly report: SyncReport }
+
+export const syncOperations: readonly Operation[] = [
+  {
+    name: 'sync.run',
+    input: 'SyncRun',
+    kind: 'call',
+    open: 'lease',
+    needs: (input: { home?: string }, parts) => ({
+      location: `nas://${parts.key.peerId}/${homeOf(input, parts)}`,
+      action: 'send',
+      branch: 'memory',
+    }),
+    run: async (context: Context, input: { did: string; home?: string }) => {
+      const home = findHome(context.view, homeOf(input, context)) ?? fail('NOT_FOUND', { home: homeOf(input, context) })
+      const port = await context.peers.session(input.did, 'sync', { home: home.id }, { signal: context.signal })
+      try {
+        await port.send({ home, credential: credentialOf(context, home) })
+        const answer = (await port.receive()) as Presented | undefined
+        if (answer === undefined) fail('PEER_UNREACHABLE', { did: input.did })
+        const report = await runSession(context, port, input.did, home, answer)
+        await port.close()
+        return report
+      } catch (error) {
+        port.abort(error as Error)
+        throw error
+      }
+    },
+  },
+  {
+    name: 'sync.serve',
+    input: 'SyncServe',
+    kind: 'session',
+    open: 'peer',
+    run: async (context: Context, input: { home: string }, port: MessagePort) => {
+      const did = context.principal.did ?? fail('UNAUTHENTICATED')
+      const offer = (await port.receive()) as Presented | undefined
+      const home = await knownHome(context, input.home, offer)
+      await port.send({ home, credential: credentialOf(context, home) })
+      await runSession(context, port, did, home, offer ?? {})
+      await port.close()
+    },
+  },
+  {
+    name: 'sync.status',
+    input: 'SyncStatus',
+    kind: 'read',
+    open: 'lease',
+    run: async ({ view }: Context) => {
+      const items: SyncRow[] = []
+      for await (const [fullKey] of view.range({ prefix: prefix('syncPeer') })) {
+        const row = view.getJson<SyncRow>(key('syncPeer', tail(fullKey, 'syncPeer')))
+        if (row !== undefined) items.push(row)
+      }
+      return { items }
+    },
+  },
+]
+
+/** A home that is new here is taken in only from an owner this node trusts. */
+async function knownHome(context: Context, id: string, offer: Presented | undefined): Promise<Home> {
+  const found = findHome(context.view, id)
+  if (found !== undefined) return found
+  const { owner, origin, hash } = offer?.home ?? {}
+  if (typeof owner !== 'string' || typeof origin !== 'string' || (hash !== 'sha256' && hash !== 'sha1')) {
+    fail('NOT_FOUND', { home: id })
+  }
+  if (trusted(context.view, owner) === undefined) fail('DENIED', { reason: 'the owner of that home is not trusted here', owner })
+  return context.write(
+    (tx) => createHome(tx, { id, owner, origin, hash, now: context.clock.now() }),
+    (home) => ({ home: home.id, owner, replica: true }),
+  )
+}
+
+async function runSession(context: Context, port: MessagePort, did: string, home: Home, presented: Presented): Promise<SyncReport> {
+  const { clock, store } = context
+  const shown = verifyCredential(store.view(), { chain: presented.credential, did, home, self: context.key.did, now: clock.now() })
+  const rights = (): Rights => rightsOf(store.view(), { did, home, credential: shown, self: context.key.did, now: clock.now() })
+  const report = await syncSession(port, {
+    store,
+    home: home.id,
+    clearanceOfPeer: () => rights().clearance,
+    mayPeerWrite: () => rights().mayWrite,
+    apply: (arrival) => apply(context, did, home, arrival),
+  })
+  await finishErasures(store)
+  await context.write(
+    (tx) => tx.putJson(key('syncPeer', did, home.id), { did, home: home.id, at: clock.now(), report } satisfies SyncRow),
+    () => ({ peer: did, home: home.id, ...report }),
+  )
+  return report
+}
+
+/** One page of what came: state and record in one batch. */
+async function apply(context: Context, did: string, home: Home, arrival: Arrival): Promise<number> {
+  const now = context.clock.now()
+  const shared = { home: home.id, author: authorOf(context), trailers: trailersOf(context), now }
+  const done = await context.write(
+    async (tx) => {
+      let count = 0
+      let commit: string | undefined
+      for (const tombstone of arrival.tombstones) {
+        const result = await applyTombstone(tx, { ...shared, tombstone })
+        if (result.applied) count++
+        commit = result.commit ?? commit
+      }
+      if (arrival.notes.length > 0) {
+        const result = await putNotes(tx, { ...shared, notes: arrival.notes, message: `take in ${arrival.notes.length} notes` })
+        count += result.applied.length
+        commit = result.commit
+      }
+      if (arrival.gone.length > 0) {
+        const result = await removeNotes(tx, { ...shared, ids: arrival.gone, message: `drop ${arrival.gone.length} notes` })
+        count += result.removed.length
+        commit = result.commit
+      }
+      return { count, commit }
+    },
+    ({ count, commit }) => ({ from: did, home: home.id, count, ...(commit === undefined ? {} : { commit }) }),
+  )
+  return done.count
+}
+

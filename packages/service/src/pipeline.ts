@@ -1,0 +1,151 @@
+/**
+ * A request's life, once, for every door: validate, identify, authorize, guard, run, record, commit, emit.
+ * Each step has one error exit; a refusal at any of them is written into the record before it is answered.
+ * @clause L1.1, L1.5
+ */
+import { EXIT, checkSchema, fail, newId, toNodeError, type Clearance, type NodeError } from '@csb/core'
+import { allows, appendRecord, isWritable, principalOf, type LeaseRequest, type Principal, type RecordEntry } from '@csb/authority'
+import { createReadList, type Transaction, type View } from '@csb/store'
+import type { Caller } from './caller.ts'
+import type { Context, Effect, Operation, Parts } from './operation.ts'
+import type { Folding } from './refusals.ts'
+import type { PerformOptions, ServiceEvent } from './service.ts'
+
+export type Pipeline = {
+  /** Steps 1 to 4: check, and give the context in which the operation runs. Refusals are recorded. */
+  admit(caller: Caller, operation: Operation, input: unknown, options: PerformOptions): Promise<Context>
+  /** Steps 5 to 8 for an operation's whole life: run it, record how it failed. */
+  conclude<T>(context: Context, operation: Operation, work: () => Promise<T>): Promise<T>
+}
+
+type Emit = (event: ServiceEvent) => void
+
+/** What is known of a request when something goes wrong with it. */
+type Known = { readonly caller: Caller; readonly operation: Operation; readonly run: string; readonly principal?: Principal }
+
+export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipeline {
+  const refuse = async (known: Known, error: NodeError): Promise<void> => {
+    const folded = folding.admit([actorOf(known), known.operation.name, error.code].join(' '))
+    if (folded === undefined) return
+    const entry = entryOf(known, 'refused', { details: error.details, folded })
+    await record(parts, { ...entry, code: error.code }, emit)
+  }
+
+  return {
+    admit: async (caller, operation, input, options) => {
+      const run = newId('run', parts.clock.now())
+      let principal: Principal | undefined
+      try {
+        checkSchema(operation.input, input)
+        principal = identify(parts, caller, operation)
+        authorize(parts, principal, operation, input)
+      } catch (error) {
+        const reason = toNodeError(error)
+        await refuse({ caller, operation, run, ...(principal === undefined ? {} : { principal }) }, reason)
+        throw reason
+      }
+      return createContext(parts, { caller, operation, run, principal }, options, emit)
+    },
+
+    conclude: async (context, operation, work) => {
+      try {
+        return await work()
+      } catch (error) {
+        const reason = toNodeError(error)
+        const known: Known = { caller: context.caller, operation, run: context.run, principal: context.principal }
+        if (reason.row.exit === EXIT.refused) await refuse(known, reason)
+        else if (reason.code === 'INTERNAL') parts.log('error', 'operation failed', { operation: operation.name, error: String(reason.cause) })
+        throw reason
+      }
+    },
+  }
+}
+
+/** @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED */
+function identify(parts: Parts, caller: Caller, operation: Operation): Principal {
+  if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
+  if (operation.open === 'peer' && caller.kind === 'nobody') fail('LEASE_REQUIRED', { operation: operation.name })
+  return principalOf(parts.store.view(), caller, { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now() })
+}
+
+const visitor = (caller: Caller): Principal => ({
+  kind: 'visitor',
+  did: caller.kind === 'peer' ? caller.did : null,
+  name: 'visitor',
+  leaseHash: null,
+  lease: null,
+  chain: [],
+})
+
+/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach */
+function authorize(parts: Parts, principal: Principal, operation: Operation, input: unknown): void {
+  if (operation.open !== 'lease') return
+  if (principal.lease === null) fail('LEASE_REQUIRED', { operation: operation.name })
+  const needs = operation.needs?.(input as never, parts)
+  if (needs !== undefined) reach(principal, needs)
+}
+
+function reach(principal: Principal, needs: LeaseRequest): void {
+  if (principal.lease === null) fail('LEASE_REQUIRED', { action: needs.action })
+  const verdict = allows(principal.lease, needs)
+  if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: needs.action })
+}
+
+function createContext(parts: Parts, known: Required<Known>, options: PerformOptions, emit: Emit): Context {
+  const { principal } = known
+  const reads = createReadList()
+  const noted = <V extends View>(view: V): V => Object.defineProperty(view, 'noteRead', { value: reads.noteRead })
+  return {
+    ...parts,
+    caller: known.caller,
+    principal,
+    clearance: clearanceOfLease(principal),
+    run: known.run,
+    requestId: options.requestId ?? newId('request', parts.clock.now()),
+    signal: options.signal ?? new AbortController().signal,
+    get view() {
+      return noted(parts.store.view())
+    },
+    authorize: (needs) => reach(principal, needs),
+    write: async <T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T> => {
+      const { value, seq } = await parts.store.transact(async (tx) => {
+        // a lease that ended since the request began must not write
+        if (principal.leaseHash !== null) isWritable(tx, principal, parts.clock.now())
+        const done = await work(noted(tx))
+        const told = effect(done)
+        const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
+        const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit }
+        return { value: done, seq: appendRecord(tx, entry, parts.clock.now()).seq }
+      })
+      emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq })
+      return value
+    },
+  }
+}
+
+/** What a lease lets its holder see; nothing granted is public only. */
+const clearanceOfLease = ({ lease }: Principal): Clearance => ({
+  level: lease?.labels_max ?? 'public',
+  tags: lease?.label_tags ?? [],
+})
+
+const actorOf = ({ principal, caller }: Known): string =>
+  principal?.did ?? (caller.kind === 'peer' ? caller.did : `${caller.door}:${caller.kind}`)
+
+function entryOf(known: Known, outcome: RecordEntry['outcome'], effect: Effect): RecordEntry {
+  return {
+    operation: known.operation.name,
+    outcome,
+    actor: actorOf(known),
+    door: known.caller.door,
+    run: known.run,
+    lease: known.principal?.leaseHash ?? null,
+    reads: [],
+    effect,
+  }
+}
+
+async function record(parts: Parts, entry: RecordEntry, emit: Emit): Promise<void> {
+  const { seq } = await parts.store.transact((tx) => appendRecord(tx, entry, parts.clock.now()))
+  emit({ kind: 'record', operation: entry.operation, outcome: entry.outcome, seq })
+}

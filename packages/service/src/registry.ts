@@ -1,0 +1,25 @@
+/** Every operation of the node, by name. What is not here does not exist: no operation deletes a snapshot. */
+import type { Operation } from './operation.ts'
+import { agentOperations } from './operations/agents.ts'
+import { authorityOperations } from './operations/authority.ts'
+import { filesOperations } from './operations/files.ts'
+import { handoffOperations } from './operations/handoff.ts'
+import { memoryOperations } from './operations/memory.ts'
+import { nodeOperations } from './operations/node.ts'
+import { recordOperations } from './operations/record.ts'
+import { syncOperations } from './operations/sync.ts'
+import { taskOperations } from './operations/tasks.ts'
+
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
+  [
+    ...nodeOperations,
+    ...filesOperations,
+    ...memoryOperations,
+    ...agentOperations,
+    ...taskOperations,
+    ...authorityOperations,
+    ...recordOperations,
+    ...syncOperations,
+    ...handoffOperations,
+  ].map((operation) => [operation.name, operation]),
+)
