@@ -55,6 +55,30 @@ export const LIMITS = {
   /** Bulk sends: chunks small enough that little requests on the same connection stay quick. */
   bulkChunkBytes: 64 * KiB,
   sendBufferBytes: 256 * KiB,
+  /** A reader that holds this much unread stops the sender. */
+  receiveBufferBytes: 256 * KiB,
+  /** After the last frame the other side has this long to end its half; then the stream is broken off. */
+  closeGraceMs: 5 * SECOND,
+  /** Envelopes of one peer that are worked on at once; the rest wait in the stream. */
+  envelopesInFlight: 64,
+  /** Answers of one request waiting for a slow consumer on a shared stream; above it the request is given up. */
+  repliesQueued: 64,
+  /** A new stream costs about 0.6 ms of CPU: 200 a second are an eighth of a core per peer. */
+  streamsPerPeerPerSecond: 200,
+  streamsPerPeerBurst: 400,
+  /** Silence after which a dialler gives up a shared stream; half of streamIdleMs, so that it is never second. */
+  sharedIdleMs: 30 * SECOND,
+  redialMinMs: SECOND,
+  redialMaxMs: 5 * MINUTE,
+  /** Nobody else republishes what a node puts into the DHT. */
+  republishMs: 30 * MINUTE,
+  /** Stored for others in the DHT, so that a stranger can not fill the disk. */
+  dhtRecords: 16_384,
+  dhtProviders: 65_536,
+  /** Agent records heard by gossip and kept in memory. */
+  directoryRecords: 4_096,
+  /** One author's announcements that are passed on, per minute. */
+  announcesPerMinute: 6,
 
   agentTimeoutMs: 120 * SECOND,
   agentTimeoutMaxMs: 60 * MINUTE,
