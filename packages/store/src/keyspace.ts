@@ -12,6 +12,8 @@ export const TABLES = {
   object: 'fo',
   /** home / branch -> JSON ref (files) */
   ref: 'fr',
+  /** home / oid -> empty: a forgotten blob, neither read nor written any more, never removed (files) */
+  erased: 'fx',
   /** home -> JSON home (files) */
   home: 'fh',
 
