@@ -96,5 +96,7 @@ export const LIMITS = {
 
   httpBodyBytes: 8 * MiB,
   blobBytes: 64 * MiB,
+  /** A message of a commit; what is longer belongs into a file. */
+  commitMessageChars: 4096,
   recordGroup: 256,
 } as const
