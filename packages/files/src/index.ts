@@ -1,1 +1,10 @@
-export {}
+export { createHome, getHome, listHomes, MAIN, MEMORY, type CreateHome, type Home } from './homes.ts'
+export { readBlob, readCommit, readTree, writeBlob, writeCommit, writeTree, type HashName } from './objects.ts'
+export { MODES, type Mode, type TreeEntry } from './tree.ts'
+export type { Commit, Person } from './commit.ts'
+export { getRef, listRefs, moveRef, type MoveRef, type Ref } from './refs.ts'
+export { commitFiles, setLabel, type CommitFiles, type Committed, type CommitWords, type SetLabel } from './change.ts'
+export type { Change, Changed } from './edit.ts'
+export type { LabelChange } from './labels.ts'
+export { listFiles, readFile, readLog, type FileRead, type Listed, type LogEntry, type ReadAt } from './read.ts'
+export { validateBranch, validatePath } from './paths.ts'

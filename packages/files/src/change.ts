@@ -1,0 +1,106 @@
+/**
+ * Commit changes to a branch: files and labels, author and trailers, ref and objects in one transaction.
+ * @clause L0.1 L0.2
+ */
+import { fail, type Label } from '@csb/core'
+import type { Transaction } from '@csb/store'
+import { editTree, type Change, type Changed } from './edit.ts'
+import { MAIN } from './homes.ts'
+import { LABELS_PATH, changeLabels, readLabels, type LabelChange } from './labels.ts'
+import { readCommit, writeCommit } from './objects.ts'
+import { isReserved, validateBranch, validatePath } from './paths.ts'
+import { getRef, moveRef, resolveCommit } from './refs.ts'
+
+/** What every commit says of itself. */
+export type CommitWords = {
+  readonly author: { readonly name: string; readonly did: string }
+  readonly message: string
+  /** `Csb-Run`, `Csb-Lease` and the like */
+  readonly trailers: Readonly<Record<string, string>>
+  /** ms since epoch */
+  readonly now: number
+}
+
+export type CommitFiles = CommitWords & {
+  readonly home: string
+  readonly branch: string
+  /** branch or commit that a new branch starts from; default `main` */
+  readonly from?: string
+  readonly changes: readonly Change[]
+  /** set with the same commit; nobody else writes `.csb/` */
+  readonly labels?: readonly LabelChange[]
+  /** head the caller saw; null: the branch must be new; omitted: whatever is there */
+  readonly expect?: string | null
+}
+
+export type Committed = {
+  readonly commit: string
+  /** head before; equal to `commit` where nothing changed */
+  readonly parent: string
+  readonly tree: string
+  /** by path */
+  readonly changed: readonly Changed[]
+}
+
+export type SetLabel = CommitWords & {
+  readonly home: string
+  readonly branch: string
+  /** a file or a folder; it need not exist yet */
+  readonly path: string
+  /** null takes the label of the path away */
+  readonly label: Label | null
+  readonly expect?: string | null
+}
+
+/**
+ * Change files of a branch with one commit. Where nothing changes there is no commit, but a new branch is made.
+ * Whether a label may be lowered is not decided here.
+ * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT, TOO_LARGE, FORGOTTEN; then nothing of it is to be kept
+ * @clause L0.1 L0.2
+ */
+export function commitFiles(tx: Transaction, input: CommitFiles): Committed {
+  const { home, branch, changes, labels = [], author, message, trailers, now } = input
+  validateBranch(branch)
+  for (const { path } of [...changes, ...labels]) {
+    if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'labels are set, not written', path })
+  }
+  const ref = getRef(tx, home, branch)
+  if (ref?.protected === true) fail('PROTECTED', { home, branch })
+  const head = ref?.commit ?? null
+  const { expect = head } = input
+  if (expect !== head) fail('CONFLICT', { home, branch, expect, head })
+  const parent = head ?? resolveCommit(tx, home, input.from ?? MAIN)
+  const before = readCommit(tx, home, parent).tree
+  const { tree, changed } = editTree(tx, home, before, [...changes, ...labelFile(tx, home, before, labels)])
+  if (tree === before) {
+    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now })
+    return { commit: parent, parent, tree, changed: [] }
+  }
+  const person = { ...author, at: now }
+  const commit = writeCommit(tx, home, {
+    tree,
+    parents: [parent],
+    author: person,
+    committer: person,
+    message,
+    trailers,
+  })
+  moveRef(tx, home, branch, { expect: head, to: commit, now })
+  return { commit, parent, tree, changed }
+}
+
+/**
+ * Label a path with a commit of its own.
+ * @throws as {@link commitFiles}
+ * @clause L3.2
+ */
+export function setLabel(tx: Transaction, { path, label, ...input }: SetLabel): Committed {
+  return commitFiles(tx, { ...input, changes: [], labels: [{ path, label }] })
+}
+
+function labelFile(tx: Transaction, home: string, tree: string, changes: readonly LabelChange[]): Change[] {
+  if (changes.length === 0) return []
+  // a file of labels that can not be read is not replaced: what it held would be lost
+  const current = readLabels(tx, home, tree) ?? fail('OBJECT_DAMAGED', { home, path: LABELS_PATH })
+  return [{ path: LABELS_PATH, bytes: changeLabels(current, changes) }]
+}

@@ -1,0 +1,90 @@
+/** Read files, folders and history of a branch or a commit. What is read of files is noted in the view. */
+import { fail, type Label } from '@csb/core'
+import type { View } from '@csb/store'
+import type { Person } from './commit.ts'
+import { labelsOf } from './labels.ts'
+import { readBlob, readCommit, readTree } from './objects.ts'
+import { validatePath } from './paths.ts'
+import { resolveCommit } from './refs.ts'
+import { FOLDER } from './tree.ts'
+import { entryAt, walkCommits } from './walk.ts'
+
+/** `at`: name of a branch, or id of a commit. */
+export type ReadAt = { readonly home: string; readonly at: string }
+
+export type FileRead = { readonly bytes: Uint8Array; readonly oid: string; readonly label: Label }
+
+export type Listed = {
+  readonly path: string
+  readonly oid: string
+  readonly kind: 'file' | 'folder'
+  readonly label: Label
+}
+
+export type LogEntry = {
+  readonly commit: string
+  readonly parents: readonly string[]
+  readonly author: Person
+  readonly message: string
+  readonly trailers: Readonly<Record<string, string>>
+  /** ms since epoch */
+  readonly at: number
+}
+
+/**
+ * One file with its label; the read is noted.
+ * @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED, INVALID_INPUT
+ * @clause L1.5
+ */
+export function readFile(view: View, { home, at, path }: ReadAt & { readonly path: string }): FileRead {
+  validatePath(path)
+  const { tree } = readCommit(view, home, resolveCommit(view, home, at))
+  const entry = entryAt(view, home, tree, path)
+  if (entry === undefined || entry.mode === FOLDER) return fail('NOT_FOUND', { home, at, path })
+  const label = labelsOf(view, home, tree)(path)
+  const bytes = readBlob(view, home, entry.oid)
+  view.noteRead({ home, path, oid: entry.oid, label })
+  return { bytes, oid: entry.oid, label }
+}
+
+/**
+ * What is in a folder, in git's order; with `recursive` also what is in the folders below.
+ * @param input `path` omitted: the root
+ * @throws NOT_FOUND where there is no such folder, OBJECT_DAMAGED, INVALID_INPUT
+ */
+export function listFiles(
+  view: View,
+  { home, at, path, recursive = false }: ReadAt & { readonly path?: string; readonly recursive?: boolean },
+): Listed[] {
+  if (path !== undefined) validatePath(path)
+  const { tree } = readCommit(view, home, resolveCommit(view, home, at))
+  const start = path === undefined ? { mode: FOLDER, oid: tree } : entryAt(view, home, tree, path)
+  if (start?.mode !== FOLDER) return fail('NOT_FOUND', { home, at, path })
+  const labelOf = labelsOf(view, home, tree)
+  const found: Listed[] = []
+  const list = (folder: string, above: string): void => {
+    for (const entry of readTree(view, home, folder)) {
+      const entryPath = above + entry.name
+      const kind = entry.mode === FOLDER ? 'folder' : 'file'
+      found.push({ path: entryPath, oid: entry.oid, kind, label: labelOf(entryPath) })
+      if (recursive && kind === 'folder') list(entry.oid, `${entryPath}/`)
+    }
+  }
+  list(start.oid, path === undefined ? '' : `${path}/`)
+  return found
+}
+
+/**
+ * Commits from newest to oldest, as `git log` has them.
+ * @param input `limit` commits at most
+ * @throws NOT_FOUND, OBJECT_DAMAGED
+ */
+export function readLog(view: View, { home, at, limit }: ReadAt & { readonly limit: number }): LogEntry[] {
+  const log: LogEntry[] = []
+  for (const { oid, commit } of walkCommits(view, home, [resolveCommit(view, home, at)])) {
+    if (log.length >= limit) break
+    const { parents, author, message, trailers } = commit
+    log.push({ commit: oid, parents, author, message, trailers, at: author.at })
+  }
+  return log
+}
