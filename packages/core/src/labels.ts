@@ -14,8 +14,11 @@ export type Integrity = (typeof INTEGRITIES)[number]
 /** Tags are sorted and unique. */
 export type Label = { readonly level: Level; readonly integrity: Integrity; readonly tags: readonly string[] }
 
-/** What a reader may see: a level and the tags it holds. */
+/** What a reader may see: a level and the tags it holds; the tag `*` stands for all of them. */
 export type Clearance = { readonly level: Level; readonly tags: readonly string[] }
+
+/** In a clearance: all tags. No label can bear it. */
+export const EVERY_TAG = '*'
 
 export const MOST_RESTRICTIVE: Label = { level: 'sealed', integrity: 'external', tags: [] }
 export const PUBLIC: Label = { level: 'public', integrity: 'owner', tags: [] }
@@ -52,7 +55,8 @@ export function joinLabels(labels: Iterable<Label>): Label {
  * @clause L4.2
  */
 export function dominates(clearance: Clearance, label: Label): boolean {
-  return isWithin(label.level, clearance.level) && label.tags.every((tag) => clearance.tags.includes(tag))
+  if (!isWithin(label.level, clearance.level)) return false
+  return clearance.tags.includes(EVERY_TAG) || label.tags.every((tag) => clearance.tags.includes(tag))
 }
 
 /** True where every label that `b` may see, `a` may see too. */
