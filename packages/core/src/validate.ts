@@ -10,6 +10,7 @@ const validators = compiled as unknown as Readonly<Record<string, Validator>>
 
 /** The documents that have a schema, and the types they are read as. */
 export type Documents = {
+  A2aMessage: Types.A2AMessage
   Grant: Types.Grant
   Authority: Types.Authority
   Revocation: Types.Revocation
