@@ -28,13 +28,15 @@ export const TABLES = {
 
   /** grant hash -> JSON grant (authority) */
   grant: 'ag',
-  /** delegation id / grant hash -> empty (authority) */
+  /** delegation id, percent-encoded -> JSON list of grant hashes, oldest first (authority) */
   grantById: 'ai',
-  /** sha256 of a bearer token -> JSON {grant} (authority) */
+  /** did of a grantee -> JSON list of grant hashes, oldest first (authority) */
+  grantByHolder: 'ah',
+  /** sha256 of a bearer token, hex -> JSON {grant} (authority) */
   token: 'at',
-  /** grant hash -> JSON revocation (authority) */
+  /** grant hash / did of the revoker -> JSON revocation, never removed (authority) */
   revoked: 'ar',
-  /** nonce -> ms until which it is kept (authority) */
+  /** did of the holder / nonce -> ms until which it is kept (authority) */
   nonce: 'an',
   /** grant hash of a single delegation -> JSON where it was used (authority) */
   used: 'au',

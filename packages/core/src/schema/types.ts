@@ -263,8 +263,10 @@ params?: {
  */
 export interface Grant {
 /**
+ * the lease: an RFC 9396 array of exactly one entry
+ * 
  * @minItems 1
- * @maxItems 8
+ * @maxItems 1
  */
 authorization_details?: Lease[]
 delegation: Delegation
