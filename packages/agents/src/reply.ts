@@ -1,0 +1,103 @@
+/**
+ * Turns what a running agent tells into what happens to its task: A2A status and artifact updates.
+ *
+ * What the agent wrote to stderr, and details of errors, stay on this node: the task's owner may be a stranger.
+ */
+import { toNodeError } from '@csb/core'
+import type { JsonObject, Part } from './a2a.ts'
+import type { AgentEvent, AgentResult } from './command.ts'
+import { agentMessage, type TaskUpdate } from './tasks.ts'
+
+/** Member of a status update's `metadata` that tells why a task failed: `{code, retryable}`. */
+export const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
+
+export type Reply = {
+  /** @param now ms since epoch */
+  updates(event: AgentEvent, now: number): TaskUpdate[]
+}
+
+/** One per run. Texts become one artifact `reply` in chunks; the result completes the task. */
+export function createReply(): Reply {
+  let chunks = 0
+  let artifacts = 0
+
+  const artifactOf = (given: JsonObject): TaskUpdate => {
+    artifacts++
+    const { artifactId, name, description, parts, text, data, metadata } = given
+    return {
+      artifactUpdate: {
+        artifact: {
+          artifactId: typeof artifactId === 'string' && artifactId !== '' ? artifactId : `artifact-${artifacts}`,
+          ...(typeof name === 'string' ? { name } : {}),
+          ...(typeof description === 'string' ? { description } : {}),
+          parts: partsOf(parts, text, data),
+          ...(isObject(metadata) ? { metadata } : {}),
+        },
+        ...(given['append'] === true ? { append: true } : {}),
+        lastChunk: given['lastChunk'] !== false,
+      },
+    }
+  }
+
+  const resultOf = ({ text, data, files = [] }: AgentResult): TaskUpdate[] => {
+    const updates: TaskUpdate[] = []
+    if (text !== undefined) {
+      updates.push({ artifactUpdate: { artifact: { artifactId: 'reply', parts: [{ text }] }, lastChunk: true } })
+    }
+    if (data !== undefined)
+      updates.push({ artifactUpdate: { artifact: { artifactId: 'data', parts: [{ data }] }, lastChunk: true } })
+    files.forEach(({ path, text: content }, index) => {
+      const artifact = { artifactId: `file-${index + 1}`, name: path, parts: [{ text: content, filename: path }] }
+      updates.push({ artifactUpdate: { artifact, lastChunk: true } })
+    })
+    return [...updates, { statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } }]
+  }
+
+  return {
+    updates: (event, now) => {
+      if (event.kind === 'status')
+        return [{ statusUpdate: { status: { state: 'TASK_STATE_WORKING', message: agentMessage(event.text, now) } } }]
+      if (event.kind === 'artifact') return [artifactOf(event.artifact)]
+      if (event.kind === 'result') return resultOf(event.result)
+      chunks++
+      return [
+        {
+          artifactUpdate: {
+            artifact: { artifactId: 'reply', parts: [{ text: event.text }] },
+            ...(chunks > 1 ? { append: true } : {}),
+            lastChunk: false,
+          },
+        },
+      ]
+    },
+  }
+}
+
+/** What happens to a task whose run ended in an error: its code and sentence, nothing else of it. */
+export function failureUpdate(error: unknown, now: number): TaskUpdate {
+  const { code, message, row } = toNodeError(error)
+  return {
+    statusUpdate: {
+      status: { state: 'TASK_STATE_FAILED', message: agentMessage(message, now) },
+      metadata: { [ERROR_EXTENSION]: { code, retryable: row.retryable } },
+    },
+  }
+}
+
+/** A part has exactly one content; what the agent wrote otherwise becomes data as it is. */
+function partsOf(parts: unknown, text: unknown, data: unknown): Part[] {
+  const list = Array.isArray(parts) ? (parts as readonly unknown[]) : []
+  const read = list.map((part): Part => (isPart(part) ? part : { data: part }))
+  if (typeof text === 'string') read.push({ text })
+  if (data !== undefined) read.push({ data })
+  return read.length === 0 ? [{ text: '' }] : read
+}
+
+function isPart(value: unknown): value is Part {
+  if (!isObject(value)) return false
+  const contents = ['text', 'raw', 'url', 'data'].filter((member) => Object.hasOwn(value, member))
+  return contents.length === 1 && (contents[0] === 'data' || typeof value[contents[0] ?? ''] === 'string')
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
