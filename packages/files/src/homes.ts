@@ -72,9 +72,10 @@ export function createHome(tx: Transaction, init: CreateHome): Home {
   return home
 }
 
+export const findHome = (view: View, id: string): Home | undefined => view.getJson<Home>(key('home', id))
+
 /** @throws NOT_FOUND */
-export const getHome = (view: View, id: string): Home =>
-  view.getJson<Home>(key('home', id)) ?? fail('NOT_FOUND', { home: id })
+export const getHome = (view: View, id: string): Home => findHome(view, id) ?? fail('NOT_FOUND', { home: id })
 
 /** All homes of this node, by id. @throws OBJECT_DAMAGED */
 export async function listHomes(view: View): Promise<Home[]> {

@@ -96,7 +96,7 @@ function put(tx: Transaction, home: string, oid: string, raw: Uint8Array): strin
 function readObject(view: View, home: string, oid: string, kind: ObjectKind): Uint8Array {
   if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
   const stored = (isOid(oid) ? view.get(key('object', home, oid)) : undefined) ?? fail('NOT_FOUND', { home, oid })
-  const raw = inflate(stored, oid)
+  const raw = rawOf(stored, oid)
   // the length of an id tells its hash: no id of the one is an id of the other
   if (digest(oid.length === OID_BYTES.sha1 * 2 ? 'sha1' : 'sha256', raw, 'hex') !== oid)
     fail('OBJECT_DAMAGED', { home, oid })
@@ -108,7 +108,8 @@ function readObject(view: View, home: string, oid: string, kind: ObjectKind): Ui
   return raw.subarray(start)
 }
 
-function inflate(stored: Uint8Array, oid: string): Buffer {
+/** What was deflated: `kind size\0` and the body. @throws OBJECT_DAMAGED */
+export function rawOf(stored: Uint8Array, oid: string): Buffer {
   try {
     return inflateSync(stored, { maxOutputLength: LIMITS.blobBytes + HEADER_BYTES })
   } catch (error) {

@@ -49,16 +49,16 @@ export function readFile(view: View, { home, at, path }: ReadAt & { readonly pat
 
 /**
  * What is in a folder, in git's order; with `recursive` also what is in the folders below.
- * @param input `path` omitted: the root
+ * @param input `path` omitted or empty: the root
  * @throws NOT_FOUND where there is no such folder, OBJECT_DAMAGED, INVALID_INPUT
  */
 export function listFiles(
   view: View,
-  { home, at, path, recursive = false }: ReadAt & { readonly path?: string; readonly recursive?: boolean },
+  { home, at, path = '', recursive = false }: ReadAt & { readonly path?: string; readonly recursive?: boolean },
 ): Listed[] {
-  if (path !== undefined) validatePath(path)
+  if (path !== '') validatePath(path)
   const { tree } = readCommit(view, home, resolveCommit(view, home, at))
-  const start = path === undefined ? { mode: FOLDER, oid: tree } : entryAt(view, home, tree, path)
+  const start = path === '' ? { mode: FOLDER, oid: tree } : entryAt(view, home, tree, path)
   if (start?.mode !== FOLDER) return fail('NOT_FOUND', { home, at, path })
   const labelOf = labelsOf(view, home, tree)
   const found: Listed[] = []
@@ -70,7 +70,7 @@ export function listFiles(
       if (recursive && kind === 'folder') list(entry.oid, `${entryPath}/`)
     }
   }
-  list(start.oid, path === undefined ? '' : `${path}/`)
+  list(start.oid, path === '' ? '' : `${path}/`)
   return found
 }
 

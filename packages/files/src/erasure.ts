@@ -1,0 +1,115 @@
+/**
+ * Which objects hold a file's bytes, and taking them out of reach: every version of a path in every branch's
+ * history. Trees and commits stay, so no id changes and history still verifies.
+ *
+ * Only marks and names; the bytes go by the store's erase routine.
+ * @clause L3.4
+ */
+import { fail } from '@csb/core'
+import { key, type Transaction, type View } from '@csb/store'
+import { isErased, rawOf, readCommit, readTree } from './objects.ts'
+import { validatePath } from './paths.ts'
+import { listRefs } from './refs.ts'
+import { FOLDER } from './tree.ts'
+import { walkCommits } from './walk.ts'
+
+/** A file of a branch's head that needs the same bytes. */
+export type LiveCopy = { readonly branch: string; readonly path: string; readonly oid: string }
+
+export type ErasedVersions = {
+  /** blobs that are out of reach from this transaction on */
+  readonly oids: readonly string[]
+  /** files under other paths that hold the same bytes; these blobs stay */
+  readonly kept: readonly LiveCopy[]
+}
+
+/** What the store's erase routine is given. */
+export type ErasureTargets = { readonly keys: readonly string[]; readonly markers: readonly Uint8Array[] }
+
+/** Long enough not to be found by chance, short enough to lie in one block of a database file. In bytes. */
+const MARKER_BYTES = 24
+
+/**
+ * Put every version of a path out of reach: its blobs are neither read nor written from this transaction on.
+ * A blob that the head of some branch needs under another path stays.
+ * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
+ * @clause L3.4
+ */
+export async function eraseVersions(tx: Transaction, home: string, path: string): Promise<ErasedVersions> {
+  const refs = await listRefs(tx, home)
+  const versions = versionsOf(
+    tx,
+    home,
+    validatePath(path),
+    refs.map((ref) => ref.commit),
+  )
+  const kept = versions.size === 0 ? [] : copiesOf(tx, home, versions, refs).filter((copy) => copy.path !== path)
+  const needed = new Set(kept.map((copy) => copy.oid))
+  const oids = [...versions].filter((oid) => !needed.has(oid)).sort()
+  for (const oid of oids) tx.put(key('erased', home, oid), new Uint8Array())
+  return { oids, kept }
+}
+
+/**
+ * Keys of erased blobs, and pieces of what is stored under them, deflated and plain, to look for afterwards.
+ * @param oids blobs that {@link eraseVersions} put out of reach
+ * @throws INVALID_INPUT where one of them was not
+ */
+export function erasureTargets(view: View, home: string, oids: readonly string[]): ErasureTargets {
+  const markers: Uint8Array[] = []
+  for (const oid of oids) {
+    if (!isErased(view, home, oid)) fail('INVALID_INPUT', { reason: 'that blob was not erased', oid })
+    const stored = view.get(key('object', home, oid))
+    if (stored === undefined) continue
+    for (const bytes of [stored, rawOf(stored, oid)]) markers.push(...piecesOf(bytes))
+  }
+  return { keys: oids.map((oid) => key('object', home, oid)), markers }
+}
+
+/** Blobs that stand at the path in any commit that the heads lead to. */
+function versionsOf(view: View, home: string, path: string, heads: readonly string[]): Set<string> {
+  const names = path.split('/')
+  const found = new Set<string>()
+  /** a folder seen at its depth leads to the same again */
+  const seen = new Set<string>()
+  const descend = (tree: string, depth: number): void => {
+    if (seen.has(`${depth} ${tree}`)) return
+    seen.add(`${depth} ${tree}`)
+    const entry = readTree(view, home, tree).find(({ name }) => name === names[depth])
+    if (entry === undefined) return
+    if (entry.mode === FOLDER) descend(entry.oid, depth + 1)
+    else if (depth === names.length - 1) found.add(entry.oid)
+  }
+  for (const { commit } of walkCommits(view, home, heads)) descend(commit.tree, 0)
+  return found
+}
+
+/** Where the heads of the branches hold one of these blobs. */
+function copiesOf(
+  view: View,
+  home: string,
+  wanted: ReadonlySet<string>,
+  refs: readonly { readonly branch: string; readonly commit: string }[],
+): LiveCopy[] {
+  const memo = new Map<string, readonly { readonly path: string; readonly oid: string }[]>()
+  const copiesIn = (tree: string): readonly { readonly path: string; readonly oid: string }[] => {
+    const known = memo.get(tree)
+    if (known !== undefined) return known
+    const found = readTree(view, home, tree).flatMap(({ mode, name, oid }) => {
+      if (mode === FOLDER) return copiesIn(oid).map((copy) => ({ path: `${name}/${copy.path}`, oid: copy.oid }))
+      return wanted.has(oid) ? [{ path: name, oid }] : []
+    })
+    memo.set(tree, found)
+    return found
+  }
+  return refs.flatMap(({ branch, commit }) =>
+    copiesIn(readCommit(view, home, commit).tree).map((copy) => ({ branch, ...copy })),
+  )
+}
+
+/** From the middle and the end: beginnings are alike in all notes. */
+function piecesOf(bytes: Uint8Array): Uint8Array[] {
+  if (bytes.byteLength < MARKER_BYTES * 2) return [Uint8Array.from(bytes)]
+  const starts = [bytes.byteLength >> 1, bytes.byteLength - MARKER_BYTES]
+  return starts.map((start) => bytes.slice(start, start + MARKER_BYTES))
+}
