@@ -32,7 +32,8 @@ function isInstalled() {
 
 function isSame(one, other) {
   if (one === undefined || other === undefined) return false
-  return one.version === other.version && one.integrity === other.integrity && one.link === other.link
+  const isOtherBytes = one.integrity !== undefined && other.integrity !== undefined && one.integrity !== other.integrity
+  return one.version === other.version && one.link === other.link && !isOtherBytes
 }
 
 function packagesOf(path) {
