@@ -59,7 +59,8 @@ function validatorsOf(schemas: readonly Schema[]): string {
     /require\("(ajv\/dist\/runtime\/(\w+))"\)\.default/g,
     (_, path: string, name: string) => {
       runtime.set(name, path)
-      return `${name}Module.default`
+      // node gives the whole CommonJS module as default, test runners unwrap it
+    return `(${name}Module.default ?? ${name}Module)`
     },
   )
   const imports = [...runtime].map(([name, path]) => `import ${name}Module from '${path}.js'`).sort()
