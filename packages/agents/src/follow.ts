@@ -59,7 +59,8 @@ export async function* followTask(store: Store, bus: TaskBus, options: FollowOpt
     if (isTerminal(head.state)) fail('UNSUPPORTED_OPERATION', { reason: 'the task has ended', state: head.state })
     yield { task: await foldTask(store.view(), head) }
   }
-  while (signal?.aborted !== true) {
+  for (;;) {
+    if (signal?.aborted === true) return
     const alarm = bus.arm(id)
     signal?.addEventListener('abort', alarm.cancel, { once: true })
     try {

@@ -44,6 +44,7 @@ export {
 } from './record.ts'
 export { ERROR_EXTENSION, createReply, failureUpdate, type Reply } from './reply.ts'
 export { GENERATION, type TaskEvent } from './task-log.ts'
+export { getTask, listTasks, type TaskFilter, type TaskPage } from './task-query.ts'
 export {
   agentMessage,
   appendTaskEvent,
@@ -51,11 +52,7 @@ export {
   continueTask,
   createTask,
   failInterruptedTasks,
-  getTask,
-  listTasks,
   type Accepted,
   type MessageInput,
-  type TaskFilter,
-  type TaskPage,
   type TaskUpdate,
 } from './tasks.ts'
