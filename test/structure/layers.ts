@@ -22,7 +22,8 @@ export const FLOORS: readonly (readonly (readonly [room: string, mayImport: read
     ['wire', ['core', 'service']],
     ['http', ['core', 'service']],
   ],
-  [['node', ['core', 'store', 'service', 'wire', 'http']]],
+  // files and authority: a node makes its home and its first grants before there is a service
+  [['node', ['core', 'store', 'files', 'authority', 'service', 'wire', 'http']]],
 ]
 
 /** What every process may import. */
