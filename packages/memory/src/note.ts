@@ -1,0 +1,127 @@
+/**
+ * The form of a note: YAML front matter and the content as it is, readable with cat, grep and git alone.
+ * Rendering is a pure function, and what was rendered reads back as the same note.
+ * @clause L2.2
+ */
+import { fail, formatLabel, fromUtf8, LIMITS, parseLabel, utf8, validate, type Label, type Memory } from '@csb/core'
+import { isObject, parseDate } from './coerce.ts'
+import { readYaml, splitFrontMatter, writeYaml } from './front-matter.ts'
+import { isHlc } from './hlc.ts'
+
+/** Members of an entry in the order they are written; `content` is the body. */
+const BEFORE = ['id', 'type', 'level', 'timestamp', 'source', 'tags', 'links'] as const
+const AFTER = ['metadata', 'embedding', 'fault_tolerance', 'link_metadata', 'business_context'] as const
+/** Keys of the front matter that are no members of an entry. */
+const OWN = ['label', 'hlc', 'actor', 'deleted_at', 'foreign'] as const
+/** Names an unknown member can not bear beside ours; `deleted` is what MEM-005 calls the mark in answers. */
+const TAKEN: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER, ...OWN, 'deleted'])
+const MEMBERS: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER])
+
+const ACTOR = /^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$/
+/** The last millisecond that ISO 8601 writes with a year of four digits. */
+const LAST_ISO_MS = 253_402_300_799_999
+
+export type Note = {
+  /** with its unknown members, which stand in the front matter under their own names */
+  readonly entry: Memory
+  readonly label: Label
+  /** 16 hex digits */
+  readonly hlc: string
+  /** did of the node that wrote this version */
+  readonly actor: string
+  /** ms since epoch; null where not deleted */
+  readonly deletedAt: number | null
+  /** foreign front matter whose names are taken by ours (`type: book`), kept below `foreign` */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Foreign members stand under their own names, among the members of the entry; those whose names are ours go
+ * to `extra`, so that nobody sets a label or a clock by calling a member so.
+ * @param entry as normalised, unknown members and all
+ * @param foreign front matter of another program
+ */
+export function placeForeign(entry: Memory, foreign: Readonly<Record<string, unknown>>): Pick<Note, 'entry' | 'extra'> {
+  const extra: (readonly [string, unknown])[] = []
+  const members: (readonly [string, unknown])[] = []
+  for (const member of Object.entries(foreign)) (TAKEN.has(member[0]) ? extra : members).push(member)
+  for (const member of Object.entries(entry)) {
+    ;(MEMBERS.has(member[0]) || !TAKEN.has(member[0]) ? members : extra).push(member)
+  }
+  return { entry: Object.fromEntries(members) as Memory, extra: Object.fromEntries(extra) }
+}
+
+/**
+ * @param note entry as {@link normaliseEntry} gives it
+ * @returns at most LIMITS.syncNoteBytes
+ * @throws TOO_LARGE
+ */
+export function renderNote(note: Note): Uint8Array {
+  const { entry, extra } = note
+  const unknown = Object.entries(entry).filter(([name]) => !TAKEN.has(name))
+  const members = [
+    ...pick(entry, BEFORE).map(
+      ([name, value]) => [name, name === 'timestamp' ? writeTime(value as number) : value] as const,
+    ),
+    ['label', formatLabel(note.label)] as const,
+    ['hlc', note.hlc] as const,
+    ['actor', note.actor] as const,
+    ...(note.deletedAt === null ? [] : [['deleted_at', writeTime(note.deletedAt)] as const]),
+    ...pick(entry, AFTER),
+    ...unknown,
+    ...(Object.keys(extra).length === 0 ? [] : [['foreign', extra] as const]),
+  ]
+  const bytes = utf8(`---\n${writeYaml(Object.fromEntries(members))}---\n\n${entry.content}\n`)
+  if (bytes.byteLength > LIMITS.syncNoteBytes) fail('TOO_LARGE', { maxBytes: LIMITS.syncNoteBytes, id: entry.id })
+  return bytes
+}
+
+/**
+ * Read a note file. A label that nobody can read is the most restrictive one.
+ * @param bytes at most LIMITS.syncNoteBytes
+ * @throws MALFORMED
+ */
+export function parseNote(bytes: Uint8Array): Note {
+  if (bytes.byteLength > LIMITS.syncNoteBytes)
+    fail('MALFORMED', { reason: 'too large', maxBytes: LIMITS.syncNoteBytes })
+  const text = fromUtf8(bytes) ?? fail('MALFORMED', { reason: 'not UTF-8' })
+  const { yaml, body } = splitFrontMatter(text)
+  if (yaml === undefined) fail('MALFORMED', { reason: 'no front matter' })
+  const { label, hlc, actor, deleted_at: deletedAt, foreign, ...members } = readYaml(yaml, LIMITS.syncNoteBytes)
+  if (!isHlc(hlc)) fail('MALFORMED', { reason: 'no clock reading' })
+  if (typeof actor !== 'string' || !ACTOR.test(actor)) fail('MALFORMED', { reason: 'no actor' })
+  if ('content' in members || 'deleted' in members) fail('MALFORMED', { reason: 'a name that is taken' })
+  const { id, type, level, ...others } = members
+  const content = withoutOne(body.replace(/^\r?\n/, ''), '\n')
+  const entry = { id, type, content, level, ...others, timestamp: readTime(others['timestamp']) }
+  return {
+    entry: validate('Memory', entry, 'MALFORMED'),
+    label: parseLabel(label),
+    hlc,
+    actor,
+    deletedAt: deletedAt === undefined ? null : readTime(deletedAt),
+    extra: readForeign(foreign),
+  }
+}
+
+function pick(entry: Memory, names: readonly string[]): (readonly [string, unknown])[] {
+  return names.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)
+}
+
+const writeTime = (ms: number): string | number => (ms <= LAST_ISO_MS ? new Date(ms).toISOString() : ms)
+
+function readTime(value: unknown): number {
+  const ms = typeof value === 'string' ? parseDate(value) : value
+  if (typeof ms !== 'number' || !Number.isSafeInteger(ms) || ms < 0) fail('MALFORMED', { reason: 'not a time' })
+  return ms
+}
+
+/** Only taken names stand there: any other would have two places, and a note two spellings. */
+function readForeign(value: unknown): Readonly<Record<string, unknown>> {
+  if (value === undefined) return {}
+  if (!isObject(value) || !Object.keys(value).every((name) => TAKEN.has(name)))
+    fail('MALFORMED', { reason: 'foreign front matter' })
+  return value
+}
+
+const withoutOne = (text: string, end: string): string => (text.endsWith(end) ? text.slice(0, -end.length) : text)
