@@ -3,7 +3,6 @@
  * (`zlib("kind size\0" + body)`), so that a value can be written out as a file of `.git/objects` as it is.
  *
  * Every read is hashed again. A blob whose bytes were forgotten is neither read nor written any more.
- * @clause L0.4
  */
 import { hash as digest } from 'node:crypto'
 import { deflateSync, inflateSync } from 'node:zlib'

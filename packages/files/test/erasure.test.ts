@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { eraseKeys, scanFiles } from '@csb/store'
+import {
+  commitFiles,
+  eraseVersions,
+  erasureTargets,
+  listFiles,
+  readBlob,
+  readCommit,
+  readFile,
+  readLog,
+  writeBlob,
+  type CommitFiles,
+} from '../src/index.ts'
+import { NOW, WORDS, asText, openHome, snapshot, text } from './open-home.ts'
+
+const SECRET = 'the combination of the safe is 12 34 56 78, and it is behind the picture'
+
+async function openSecret() {
+  const { store, home } = await openHome()
+  let now = NOW
+  const commit = (branch: string, changes: Record<string, string | null>, extra: Partial<CommitFiles> = {}) =>
+    store.transact((tx) =>
+      commitFiles(tx, {
+        ...WORDS,
+        ...extra,
+        home: home.id,
+        branch,
+        changes: Object.entries(changes).map(([path, value]) => ({ path, bytes: value === null ? null : text(value) })),
+        now: (now += 1000),
+      }),
+    )
+  const first = await commit('memory', { 'n/secret.md': SECRET, 'n/other.md': 'other' })
+  await commit('memory', { 'n/secret.md': `${SECRET}, version two` })
+  await commit('runs/one', { 'work.md': 'work' }, { from: 'memory' })
+  await commit('runs/one', { 'n/secret.md': `${SECRET}, as the run has it` })
+  await commit('memory', { 'n/secret.md': null })
+  const erase = (path = 'n/secret.md') => store.transact((tx) => eraseVersions(tx, home.id, path))
+  return { store, home, commit, erase, first }
+}
+
+describe('erasing versions of a file', () => {
+  test('every version in every history is out of reach at once; history and all else stay', async () => {
+    const { store, home, erase, first } = await openSecret()
+    const log = readLog(store.view(), { home: home.id, at: 'runs/one', limit: 50 })
+    const { oids, kept } = await erase()
+    expect(oids).toHaveLength(3)
+    expect(kept).toEqual([])
+    const view = store.view()
+    for (const at of [first.commit, 'runs/one']) {
+      expect(() => readFile(view, { home: home.id, at, path: 'n/secret.md' })).toThrow(
+        expect.objectContaining({ code: 'FORGOTTEN' }),
+      )
+      expect(asText(readFile(view, { home: home.id, at, path: 'n/other.md' }).bytes)).toBe('other')
+      expect(listFiles(view, { home: home.id, at, path: 'n' }).map(({ path }) => path)).toEqual([
+        'n/other.md',
+        'n/secret.md',
+      ])
+    }
+    expect(readLog(view, { home: home.id, at: 'runs/one', limit: 50 })).toEqual(log)
+  })
+
+  test('the same bytes are not taken in again, and nothing is written by trying', async () => {
+    const { store, home, commit, erase } = await openSecret()
+    await erase()
+    const before = await snapshot(store)
+    await expect(commit('runs/two', { 'copy.md': SECRET })).rejects.toMatchObject({ code: 'FORGOTTEN' })
+    await expect(store.transact((tx) => writeBlob(tx, home.id, text(SECRET)))).rejects.toMatchObject({
+      code: 'FORGOTTEN',
+    })
+    expect(await snapshot(store)).toEqual(before)
+  })
+
+  test('a branch that holds an erased file can still be written', async () => {
+    const { commit, erase, store, home } = await openSecret()
+    await erase()
+    const done = await commit('runs/one', { 'n/new.md': 'new', 'work.md': null })
+    expect(listFiles(store.view(), { home: home.id, at: done.commit, path: 'n' })).toHaveLength(3)
+    await commit('runs/one', { 'n/secret.md': null })
+    expect(listFiles(store.view(), { home: home.id, at: 'runs/one', path: 'n' })).toHaveLength(2)
+  })
+
+  test('bytes that a live file under another path needs stay, and it is named', async () => {
+    const { store, home, commit, erase } = await openSecret()
+    const copy = await commit('runs/two', { 'deep/copy.md': SECRET, 'deep/twin.md': SECRET })
+    const oid = copy.changed[0]?.after ?? ''
+    const { oids, kept } = await erase()
+    expect(oids).toHaveLength(2)
+    expect(kept).toEqual([
+      { branch: 'runs/two', path: 'deep/copy.md', oid },
+      { branch: 'runs/two', path: 'deep/twin.md', oid },
+    ])
+    expect(asText(readBlob(store.view(), home.id, oid))).toBe(SECRET)
+  })
+
+  test('a copy that is only in history does not keep the bytes', async () => {
+    const { commit, erase } = await openSecret()
+    await commit('runs/two', { 'copy.md': SECRET })
+    await commit('runs/two', { 'copy.md': null, 'x.md': 'x' })
+    expect(await erase()).toMatchObject({ oids: { length: 3 }, kept: [] })
+  })
+
+  test('a path that never was, erases nothing', async () => {
+    const { erase } = await openSecret()
+    for (const path of ['n/none.md', 'n', 'n/secret.md/below'])
+      expect(await erase(path)).toEqual({ oids: [], kept: [] })
+    await expect(erase('../x')).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  })
+
+  test('what was not put out of reach is not given to the erase routine', async () => {
+    const { store, home, first } = await openSecret()
+    const oid = first.changed[0]?.after ?? ''
+    expect(() => erasureTargets(store.view(), home.id, [oid])).toThrow(
+      expect.objectContaining({ code: 'INVALID_INPUT' }),
+    )
+  })
+
+  test('after the erase routine neither the deflated nor the plain bytes are in any file', async () => {
+    const { store, home, erase } = await openSecret()
+    const { oids } = await erase()
+    const { keys, markers } = erasureTargets(store.view(), home.id, oids)
+    const stored = keys.map((k) => Uint8Array.from(store.view().get(k) ?? []))
+    expect(stored.every((bytes) => bytes.byteLength > 0)).toBe(true)
+    expect((await scanFiles(store.directory, markers)).length).toBeGreaterThan(0)
+    const report = await eraseKeys(store, keys, markers)
+    expect(report).toEqual({ keys: 3, remains: [] })
+    expect(await scanFiles(store.directory, [...stored, text(SECRET)])).toEqual([])
+    expect(
+      readCommit(
+        store.view(),
+        home.id,
+        readLog(store.view(), { home: home.id, at: 'memory', limit: 1 })[0]?.commit ?? '',
+      ).parents,
+    ).toHaveLength(1)
+    expect(() => readBlob(store.view(), home.id, oids[0] ?? '')).toThrow(expect.objectContaining({ code: 'FORGOTTEN' }))
+  })
+})
