@@ -1,0 +1,113 @@
+/**
+ * From a commit back to everything that stands behind it: the run, who acted, the chain of grants with the names
+ * in it, what was read, and the proof that the entry stands in the record.
+ * @clause L1.5
+ */
+import { fail, type Grant } from '@csb/core'
+import { prefix, tail, type View } from '@csb/store'
+import { grantHash } from './grant.ts'
+import type { Rank } from './rank.ts'
+import { recordAt, recordOfCommit, type RecordHeader, type RecordPayload } from './record.ts'
+import { proveInclusion, type InclusionProof } from './record-check.ts'
+import { isRevoked } from './revocation.ts'
+import { storedChain } from './stored-grants.ts'
+import { trusted } from './trust.ts'
+
+/** Fewer digits of an object id than this find too much. */
+const SHORTEST_PREFIX = 4
+
+/** One grant of the chain, as a person asks for it. */
+export type ExplainedGrant = {
+  readonly hash: string
+  readonly id: string
+  readonly from: { readonly name: string; readonly did: string }
+  readonly to: { readonly name: string; readonly did: string }
+  readonly level: Rank
+  readonly scope: readonly string[]
+  readonly expiresAt: number | null
+  /** whether it is revoked now */
+  readonly revoked: boolean
+}
+
+export type Explanation = {
+  readonly commit: string
+  readonly seq: number
+  /** ms since epoch */
+  readonly at: number
+  readonly operation: string
+  readonly outcome: RecordHeader['outcome']
+  readonly actor: {
+    readonly did: string | null
+    /** this node's own name for it, or as granted */ readonly name: string | null
+  }
+  readonly door: string
+  readonly run: string | null
+  /** null where none was used; `chain` is root first, empty where the grants are not kept here */
+  readonly lease: { readonly hash: string; readonly chain: readonly ExplainedGrant[] } | null
+  readonly basis: string | null
+  readonly label: string
+  /** null where the payload was erased */
+  readonly reads: RecordPayload['reads'] | null
+  readonly effect: RecordPayload['effect'] | null
+  /** of its leaf in the whole record now */
+  readonly inclusion: InclusionProof
+}
+
+/**
+ * @param oidPrefix at least 4 hex digits of the commit's object id
+ * @throws INVALID_INPUT where the prefix is too short or fits several commits, which the details list
+ * @throws NOT_FOUND
+ * @clause L1.5
+ */
+export async function explainCommit(view: View, oidPrefix: string): Promise<Explanation> {
+  const commit = await resolve(view, oidPrefix)
+  const seq = recordOfCommit(view, commit) ?? fail('NOT_FOUND', { commit })
+  const { header, payload } = recordAt(view, seq)
+  const chain = header.lease === null ? [] : (storedChain(view, header.lease) ?? [])
+  return {
+    commit,
+    seq,
+    at: header.ts,
+    operation: header.operation,
+    outcome: header.outcome,
+    actor: { did: header.actor, name: nameOf(view, header.actor, chain) },
+    door: header.door,
+    run: header.run,
+    lease: header.lease === null ? null : { hash: header.lease, chain: chain.map((grant) => explained(view, grant)) },
+    basis: header.basis,
+    label: header.label,
+    reads: payload?.reads ?? null,
+    effect: payload?.effect ?? null,
+    inclusion: proveInclusion(view, seq),
+  }
+}
+
+async function resolve(view: View, oidPrefix: string): Promise<string> {
+  if (!/^[0-9a-f]+$/.test(oidPrefix) || oidPrefix.length < SHORTEST_PREFIX) fail('INVALID_INPUT', { commit: oidPrefix })
+  const matches: string[] = []
+  const start = `${prefix('recordByCommit')}${oidPrefix}`
+  for await (const [fullKey] of view.range({ prefix: start, limit: 9 })) matches.push(tail(fullKey, 'recordByCommit'))
+  if (matches.length > 1 && !matches.includes(oidPrefix)) fail('INVALID_INPUT', { commit: oidPrefix, matches })
+  return matches[0] ?? fail('NOT_FOUND', { commit: oidPrefix })
+}
+
+function explained(view: View, grant: Grant): ExplainedGrant {
+  const { id, grantor, grantor_key, grantee, grantee_key, level, scope, expires_at } = grant.delegation
+  const hash = grantHash(grant)
+  return {
+    hash,
+    id,
+    from: { name: trusted(view, grantor_key)?.name ?? grantor, did: grantor_key },
+    to: { name: trusted(view, grantee_key)?.name ?? grantee, did: grantee_key },
+    level,
+    scope,
+    expiresAt: expires_at,
+    revoked: isRevoked(view, hash),
+  }
+}
+
+function nameOf(view: View, did: string | null, chain: readonly Grant[]): string | null {
+  if (did === null) return null
+  const granted = chain.find(({ delegation }) => delegation.grantee_key === did)?.delegation.grantee
+  return trusted(view, did)?.name ?? granted ?? null
+}

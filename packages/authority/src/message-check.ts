@@ -1,0 +1,246 @@
+/**
+ * Judging the authority of a message: the eight steps of DEL-003 3.2, in their order.
+ *
+ * Whatever fails, the message becomes an ordinary one, whole: never a lower level instead. The outcome names the
+ * step and the reason. Text in a message never grants anything. Within each step comparisons go before signatures.
+ * @clause DEL-003.3.2
+ */
+import {
+  LIMITS,
+  canonicalize,
+  isNodeError,
+  verifyDocument,
+  type Authority,
+  type Grant,
+  type JsonRpcRequest,
+  type Lease,
+} from '@csb/core'
+import type { Transaction } from '@csb/store'
+import {
+  checkAudience,
+  checkJoints,
+  checkLevel,
+  checkRevoked,
+  checkRoot,
+  checkScope,
+  checkSignatures,
+  checkTimes,
+  checkTypes,
+  leafOf,
+  readChain,
+  verified,
+  type Link,
+  type VerifiedChain,
+} from './chain.ts'
+import { checkDocument, checkSigner } from './grant.ts'
+import { authorityCopies, payloadDigest, signedPart } from './message.ts'
+import { isAtMost, isScopeWithin, type Rank } from './rank.ts'
+import { reasonOf, refuse, type Reason } from './reasons.ts'
+import { effectiveNow } from './record.ts'
+import { consumeGrant, consumeNonce, isReplayed, isUsed } from './replay.ts'
+import { isRevoked } from './revocation.ts'
+import { trusted } from './trust.ts'
+
+/** The steps of DEL-003 3.2 by number, from 1. The eighth is what a failure of the others leads to. */
+export const STEPS = ['attached', 'received', 'trusted', 'scope', 'level', 'expiry', 'accepted', 'downgraded'] as const
+
+export type StepName = (typeof STEPS)[number]
+
+/** Treat the message as the origin's own, at that level. */
+export type Accepted = {
+  readonly downgraded: false
+  readonly level: Rank
+  /** this node's own name for the origin */
+  readonly delegatedBy: string
+  readonly rootDid: string
+  readonly holder: string
+  readonly scope: readonly string[]
+  readonly delegationId: string
+  readonly leafHash: string
+  /** of the leaf; null where it only lends a voice */
+  readonly lease: Lease | null
+  readonly chain: readonly Grant[]
+  /** steps that passed */
+  readonly steps: readonly StepName[]
+}
+
+/** Treat the message as anybody's. */
+export type Downgraded = {
+  readonly downgraded: true
+  /** number of the step that failed, 1 to 7 */
+  readonly step: number
+  readonly stepName: StepName
+  readonly reason: Reason
+  /** steps that passed */
+  readonly steps: readonly StepName[]
+}
+
+export type Outcome = Accepted | Downgraded
+
+export type AuthorityCheck = {
+  /** the JSON-RPC body as it came; every copy of authority in it is found */
+  readonly body: JsonRpcRequest
+  /** a copy that travelled beside the body */
+  readonly authority?: unknown
+  /** did of this node */
+  readonly receiver: string
+  /** did of the peer that sent it, where it claims to be the author */
+  readonly sender?: string
+  /** ms since epoch */
+  readonly now: number
+}
+
+/** What the steps find out on their way. */
+type Finding = {
+  authority: Authority
+  links: readonly Link[]
+  chain: VerifiedChain
+  root: { name: string; ceiling: Rank }
+}
+
+/**
+ * Judge and, where it passes, use up: the nonce and a single-use grant are staged in `tx`, so commit it together
+ * with what the message makes happen.
+ * @returns never throws for a bad authority
+ * @clause DEL-001, DEL-002, DEL-003.3.2
+ */
+export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): Promise<Outcome> {
+  const now = effectiveNow(tx, check.now)
+  const found: Partial<Finding> = {}
+  const passed: StepName[] = []
+  const steps: readonly (readonly [StepName, () => void | Promise<void>])[] = [
+    ['attached', () => void (found.authority = attached(check))],
+    ['received', () => received(tx, check, known(found.authority))],
+    ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority)))],
+    ['scope', () => coversScope(known(found.authority), known(found.links))],
+    ['level', () => coversLevel(known(found.authority), known(found.links), known(found.root).ceiling)],
+    ['expiry', () => isCurrent(known(found.authority), known(found.links), now)],
+    ['accepted', () => consume(tx, known(found.authority), known(found.links), now)],
+  ]
+  for (const [name, run] of steps) {
+    try {
+      await run()
+      passed.push(name)
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason === undefined) throw error
+      const isClockBehind = reason === 'expired' && check.now + LIMITS.clockSkewMs < now
+      const step = STEPS.indexOf(name) + 1
+      return { downgraded: true, step, stepName: name, reason: isClockBehind ? 'clock_suspect' : reason, steps: passed }
+    }
+  }
+  return accepted(known(found.authority), verified(known(found.links)), known(found.root).name, passed)
+}
+
+/** 1. The message carries one authority, and it can be read. @clause DEL-002.2.2 */
+function attached({ authority, body }: AuthorityCheck): Authority {
+  const copies = [...(authority === undefined ? [] : [authority]), ...authorityCopies(body)]
+  const [first, ...others] = copies
+  if (first === undefined) refuse('absent')
+  // counted before anything is read, so that ten thousand links cost nothing
+  const chain = (first as Partial<Authority> | null)?.chain
+  if (Array.isArray(chain) && chain.length > LIMITS.chainLinks) refuse('too_deep')
+  if (hasForeignSignature(first)) refuse('bad_signature')
+  checkDocument('Authority', first, LIMITS.chainBytes)
+  for (const other of others) if (spelled(other) !== spelled(first)) refuse('ambiguous')
+  return first as Authority
+}
+
+/** 2. It is for this node, says what this message says, comes for the first time, and its holder signed it. */
+function received(tx: Transaction, check: AuthorityCheck, authority: Authority): void {
+  if (authority.aud !== check.receiver) refuse('wrong_audience')
+  if (check.sender !== undefined && check.sender !== authority.holder) refuse('holder_mismatch')
+  if (isReplayed(tx, authority)) refuse('replayed')
+  if (authority.payload !== payloadDigest(check.body)) refuse('payload_mismatch')
+  checkSigner(authority.holder)
+  if (!verifyDocument('authority', signedPart(authority), authority.signature, authority.holder))
+    refuse('bad_signature')
+}
+
+/** 3. The delegation is one this node trusts: whole, made out to the holder, from a listed origin, not revoked. */
+function isTrusted(tx: Transaction, check: AuthorityCheck, authority: Authority): Pick<Finding, 'links' | 'root'> {
+  const links = readChain(authority.chain)
+  const leaf = leafOf(links).delegation
+  if (links.at(-1)?.hash !== authority.delegation_hash || leaf.id !== authority.delegation_id) refuse('chain_shape')
+  if (leaf.grantee_key !== authority.holder) refuse('holder_mismatch')
+  checkJoints(links)
+  checkTypes(links)
+  checkAudience(links, check.receiver)
+  checkRoot(links, (did) => trusted(tx, did) !== undefined)
+  checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
+  checkSignatures(links)
+  return { links, root: known(trusted(tx, links[0]?.grant.delegation.grantor_key ?? '')) }
+}
+
+/** 4. What the message is about lies within what was delegated, and each grant within the one before. */
+function coversScope(authority: Authority, links: readonly Link[]): void {
+  checkScope(links)
+  const { scope, task } = leafOf(links).delegation
+  if (!isScopeWithin(authority.scope, scope)) refuse('out_of_scope')
+  if (task?.startsWith('sha256:') === true && task !== authority.payload) refuse('out_of_scope')
+}
+
+/** 5. The level was delegated, and the owner of this node allows that origin as much. */
+function coversLevel(authority: Authority, links: readonly Link[], ceiling: Rank): void {
+  checkLevel(links)
+  if (!isAtMost(authority.level, leafOf(links).delegation.level)) refuse('level_exceeds')
+  if (!isAtMost(authority.level, ceiling)) refuse('over_ceiling')
+}
+
+/** 6. Neither the message nor a grant has expired or is still to begin. */
+function isCurrent(authority: Authority, links: readonly Link[], now: number): void {
+  if (authority.issued_at > now + LIMITS.clockSkewMs) refuse('not_yet_valid')
+  if (authority.expires_at !== null && authority.expires_at <= now) refuse('expired')
+  checkTimes(links, now)
+}
+
+/** 7. All passed: the message is used up, and a single-use grant with it. */
+async function consume(tx: Transaction, authority: Authority, links: readonly Link[], now: number): Promise<void> {
+  if (leafOf(links).delegation.type === 'single') {
+    if (isUsed(tx, authority.delegation_hash)) refuse('already_used')
+    consumeGrant(tx, authority.delegation_hash, authority, now)
+  }
+  await consumeNonce(tx, authority, now)
+}
+
+function accepted(
+  authority: Authority,
+  chain: VerifiedChain,
+  delegatedBy: string,
+  steps: readonly StepName[],
+): Accepted {
+  return {
+    downgraded: false,
+    level: authority.level,
+    delegatedBy,
+    rootDid: chain.rootDid,
+    holder: authority.holder,
+    scope: authority.scope,
+    delegationId: authority.delegation_id,
+    leafHash: chain.leafHash,
+    lease: chain.lease,
+    chain: chain.chain,
+    steps,
+  }
+}
+
+/** The document's own example writes a digest where a signature belongs. */
+function hasForeignSignature(value: unknown): boolean {
+  const signature = (value as Partial<Authority> | null)?.signature
+  return typeof signature === 'string' && !signature.startsWith('ed25519:')
+}
+
+/** A copy that has no canonical form equals no other. */
+function spelled(value: unknown): string | symbol {
+  try {
+    return canonicalize(value)
+  } catch (error) {
+    if (isNodeError(error)) return Symbol('no canonical form')
+    throw error
+  }
+}
+
+/** What an earlier step has found is there in a later one. */
+function known<T>(value: T | undefined): T {
+  return value ?? refuse('malformed')
+}

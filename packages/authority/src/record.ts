@@ -1,0 +1,239 @@
+/**
+ * The flight recorder: one entry for everything that was done or refused, in an order nobody can change unseen.
+ *
+ * An entry is a header, which stays for ever and says nothing about content, and a payload, which can be erased:
+ * the header holds only a salted commitment to it. Headers are the leaves of a Merkle tree and each names the one
+ * before it. Staged in the caller's transaction, so that an act and its entry are durable together or not at all.
+ * @clause L1.1, L1.5, L1.6
+ */
+import {
+  canonicalize,
+  digestOf,
+  fail,
+  formatLabel,
+  fromBase64Url,
+  fromUtf8,
+  joinLabels,
+  random,
+  toBase64Url,
+  toHex,
+  utf8,
+} from '@csb/core'
+import { key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
+import { completedBy, leafHash } from './merkle.ts'
+
+/** What is told of one act. */
+export type RecordEntry = {
+  /** name of the operation */
+  readonly operation: string
+  readonly outcome: 'done' | 'refused' | 'failed'
+  /** error code, where it was refused or failed */
+  readonly code?: string
+  /** did, or how the door saw somebody without one; null for nobody */
+  readonly actor: string | null
+  readonly door: string
+  readonly run: string | null
+  /** hash of the grant whose lease was used */
+  readonly lease: string | null
+  /** hash of a foreign grant that was the reason, where another one was used */
+  readonly basis?: string
+  readonly reads: readonly ReadEntry[]
+  /** label of the run; default: the join of what was read */
+  readonly label?: string
+  /** ids, digests and codes; goes to the erasable payload */
+  readonly effect: Readonly<Record<string, unknown>>
+  /** oid of the commit it made; found again by {@link recordOfCommit} */
+  readonly commit?: string
+}
+
+/** What stays for ever. */
+export type RecordHeader = {
+  readonly v: 1
+  readonly seq: number
+  /** ms since epoch, never less than the entry before */
+  readonly ts: number
+  /** leaf hash of the entry before, hex; null for the first */
+  readonly prev: string | null
+  readonly operation: string
+  readonly outcome: RecordEntry['outcome']
+  readonly code: string | null
+  readonly actor: string | null
+  readonly door: string
+  readonly run: string | null
+  readonly lease: string | null
+  readonly basis: string | null
+  /** how many things were read */
+  readonly reads: number
+  readonly label: string
+  /** `sha256:` of salt and payload */
+  readonly payload: string
+}
+
+/** What can be erased. */
+export type RecordPayload = {
+  readonly reads: readonly ReadEntry[]
+  readonly effect: Readonly<Record<string, unknown>>
+  readonly commit: string | null
+}
+
+export type RecordItem = {
+  readonly header: RecordHeader
+  /** leaf hash, hex */
+  readonly leaf: string
+  /** null where it was erased */
+  readonly payload: RecordPayload | null
+}
+
+type Head = { readonly size: number; readonly leaf: string | null; readonly ts: number }
+type SaltedPayload = RecordPayload & { readonly salt: string }
+
+const HEAD = key('meta', 'record')
+
+/**
+ * Stage one entry.
+ * @param now ms since epoch
+ * @returns its number, from 0, and its leaf hash in hex
+ * @clause L1.1, L1.5
+ */
+export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): { seq: number; leaf: string } {
+  const { size: seq, leaf: prev, ts } = headOf(tx)
+  const payload: SaltedPayload = {
+    salt: toBase64Url(random(32)),
+    reads: entry.reads,
+    effect: entry.effect,
+    commit: entry.commit ?? null,
+  }
+  const header: RecordHeader = {
+    v: 1,
+    seq,
+    ts: Math.max(now, ts),
+    prev,
+    operation: entry.operation,
+    outcome: entry.outcome,
+    code: entry.code ?? null,
+    actor: entry.actor,
+    door: entry.door,
+    run: entry.run,
+    lease: entry.lease,
+    basis: entry.basis ?? null,
+    reads: entry.reads.length,
+    label: entry.label ?? formatLabel(joinLabels(entry.reads.map((read) => read.label))),
+    payload: commitmentTo(payload),
+  }
+  const bytes = utf8(canonicalize(header))
+  const hash = leafHash(bytes)
+  tx.put(key('header', seq), bytes)
+  tx.put(key('payload', seq), utf8(canonicalize(payload)))
+  for (const node of completedBy(seq, hash, nodesOf(tx))) tx.put(key('node', node.level, node.index), node.hash)
+  if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), new Uint8Array())
+  if (entry.commit !== undefined && !tx.has(key('recordByCommit', entry.commit))) {
+    tx.putJson(key('recordByCommit', entry.commit), seq)
+  }
+  tx.putJson(HEAD, { size: seq + 1, leaf: toHex(hash), ts: header.ts } satisfies Head)
+  return { seq, leaf: toHex(hash) }
+}
+
+/** How many entries there are. */
+export const recordSize = (view: View): number => headOf(view).size
+
+/**
+ * The time by which authority is judged: the clock, but never before the last entry. A clock that was set back
+ * brings nothing that has expired to life again.
+ * @param now ms since epoch
+ */
+export const effectiveNow = (view: View, now: number): number => Math.max(now, headOf(view).ts)
+
+export type ReadRecordsOptions = {
+  /** begin behind this number (before it when `reverse`) */
+  readonly after?: number
+  readonly limit: number
+  /** newest first */
+  readonly reverse?: boolean
+  /** only entries of that run */
+  readonly run?: string
+}
+
+/** Entries in order. @throws RECORD_DAMAGED where one can not be read */
+export async function readRecords(view: View, options: ReadRecordsOptions): Promise<RecordItem[]> {
+  const { run, after, limit, reverse = false } = options
+  const keyOf = (seq: number) => (run === undefined ? key('header', seq) : key('recordByRun', run, seq))
+  const items: RecordItem[] = []
+  const range = {
+    prefix: run === undefined ? prefix('header') : prefix('recordByRun', run),
+    limit,
+    reverse,
+    ...(after === undefined ? {} : { after: keyOf(after) }),
+  }
+  for await (const [fullKey] of view.range(range)) {
+    items.push(recordAt(view, Number(run === undefined ? tail(fullKey, 'header') : tail(fullKey, 'recordByRun', run))))
+  }
+  return items
+}
+
+/** @throws NOT_FOUND, RECORD_DAMAGED */
+export function recordAt(view: View, seq: number): RecordItem {
+  const bytes = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
+  return { header: parseHeader(bytes, seq), leaf: toHex(leafHash(bytes)), payload: payloadAt(view, seq) }
+}
+
+/** Number of the entry that made a commit, or undefined. */
+export const recordOfCommit = (view: View, oid: string): number | undefined =>
+  view.getJson<number>(key('recordByCommit', oid))
+
+/**
+ * Payloads that mention one of the given words (ids, paths, object ids), for the erase routine: the header keeps
+ * proving that an entry stood there, and tells nothing about what it said.
+ * @returns full keys and stored bytes
+ * @clause L3.4
+ */
+export async function payloadsThatMention(
+  view: View,
+  words: readonly string[],
+): Promise<{ key: string; bytes: Uint8Array }[]> {
+  const found: { key: string; bytes: Uint8Array }[] = []
+  for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
+    const text = fromUtf8(bytes) ?? ''
+    if (words.some((word) => text.includes(word))) found.push({ key: fullKey, bytes })
+  }
+  return found
+}
+
+/** Node source over what is stored. @throws RECORD_DAMAGED where one is missing */
+export const nodesOf =
+  (view: View) =>
+  (level: number, index: number): Uint8Array =>
+    view.get(key('node', level, index)) ?? fail('RECORD_DAMAGED', { reason: 'node missing', level, index })
+
+/** Size, last leaf and time of the last entry. */
+export const headOf = (view: View): Head => view.getJson<Head>(HEAD) ?? { size: 0, leaf: null, ts: 0 }
+
+/** @throws RECORD_DAMAGED */
+export function parseHeader(bytes: Uint8Array, seq: number): RecordHeader {
+  try {
+    return JSON.parse(fromUtf8(bytes) ?? '') as RecordHeader
+  } catch (error) {
+    return fail('RECORD_DAMAGED', { seq, reason: 'header' }, error)
+  }
+}
+
+/** True where the payload's bytes are those its header commits to. */
+export function isCommitted(header: RecordHeader, bytes: Uint8Array): boolean {
+  try {
+    return commitmentTo(JSON.parse(fromUtf8(bytes) ?? '') as SaltedPayload) === header.payload
+  } catch {
+    return false
+  }
+}
+
+function payloadAt(view: View, seq: number): RecordPayload | null {
+  const stored = view.getJson<SaltedPayload>(key('payload', seq))
+  if (stored === undefined) return null
+  const { salt: _, ...payload } = stored
+  return payload
+}
+
+/** Salted, so that nobody can guess an erased payload from the header that stays. */
+function commitmentTo({ salt, ...payload }: SaltedPayload): string {
+  const saltBytes = fromBase64Url(salt) ?? fail('RECORD_DAMAGED', { reason: 'salt' })
+  return digestOf(Buffer.concat([saltBytes, utf8(canonicalize(payload))]))
+}

@@ -1,0 +1,83 @@
+/**
+ * Revocation: a signed word that ends a grant, and everything below it, for ever.
+ *
+ * The set only grows. A revocation may come before its target is known; whether its signer had the right is
+ * judged when the grant is looked at, so a stranger's word is kept and never counts.
+ * @clause L1.3, DEL-003.3.4
+ */
+import { LIMITS, fail, signDocument, verifyDocument, type KeyPair, type Revocation } from '@csb/core'
+import { key, type Transaction, type View } from '@csb/store'
+import { checkRevoked, revokersOf, type Link } from './chain.ts'
+import { checkDocument, checkSigner, grantHash } from './grant.ts'
+import { reasonOf, refuse } from './reasons.ts'
+import { storedChain } from './stored-grants.ts'
+
+export type RevocationInit = {
+  /** hash of the grant that ends */
+  readonly target: string
+  readonly reason?: Revocation['revocation']['reason']
+  /** ms since epoch */
+  readonly now: number
+}
+
+/** What became of a revocation. */
+export type Revoked = {
+  /** false where the same word of the same key was here already */
+  readonly applied: boolean
+  readonly target: string
+  /** true where the grant is stored here */
+  readonly known: boolean
+}
+
+/** Sign a revocation as grantor, as origin, or as grantee who gives a grant back. */
+export function signRevocation({ target, reason = 'unspecified', now }: RevocationInit, signer: KeyPair): Revocation {
+  const body = { v: 1 as const, target, by: signer.did, reason, revoked_at: now }
+  return { revocation: { ...body, signature: signDocument('revocation', { revocation: body }, signer) } }
+}
+
+/**
+ * Take a revocation in.
+ * @param value a parsed revocation document
+ * @throws GRANT_INVALID with `malformed`, `weak_key`, `bad_signature`
+ * @throws DENIED where the grant is known and the signer is no party of it
+ * @clause DEL-003.3.4
+ */
+export function revoke(tx: Transaction, value: unknown): Revoked {
+  checkDocument('Revocation', value, LIMITS.grantBytes)
+  const document = value as Revocation
+  const { signature, ...body } = document.revocation
+  checkSigner(body.by)
+  if (!verifyDocument('revocation', { revocation: body }, signature, body.by)) refuse('bad_signature')
+
+  const links = linksOf(tx, body.target)
+  const isParty = links === undefined || revokersOf(links, links.length - 1).includes(body.by)
+  if (!isParty) fail('DENIED', { reason: 'the signer is no party of that grant', target: body.target })
+  const known = links !== undefined
+  const at = key('revoked', body.target, body.by)
+  if (tx.has(at)) return { applied: false, target: body.target, known }
+  tx.putJson(at, document)
+  return { applied: true, target: body.target, known }
+}
+
+/**
+ * Is the grant, or one above it, revoked by somebody who may?
+ * @param by who may revoke that very grant; left out, the stored chain tells, and its ancestors count too
+ * @returns false for a grant that is not stored, where `by` is left out
+ * @clause DEL-003.3.4
+ */
+export function isRevoked(view: View, hash: string, by?: readonly string[]): boolean {
+  if (by !== undefined) return by.some((did) => view.has(key('revoked', hash, did)))
+  const links = linksOf(view, hash)
+  if (links === undefined) return false
+  try {
+    checkRevoked(links, (target, revokers) => isRevoked(view, target, revokers))
+    return false
+  } catch (error) {
+    if (reasonOf(error) === 'revoked') return true
+    throw error
+  }
+}
+
+function linksOf(view: View, hash: string): readonly Link[] | undefined {
+  return storedChain(view, hash)?.map((grant) => ({ grant, hash: grantHash(grant) }))
+}

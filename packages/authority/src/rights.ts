@@ -1,0 +1,99 @@
+/**
+ * What a peer may see and change of a home, from grants of that home's owner to the peer's key and nothing else.
+ *
+ * The sender asks at send time. Without a grant that holds there is no clearance at all, not even for public.
+ * @clause L4.2
+ */
+import { LEVELS, type Clearance } from '@csb/core'
+import type { View } from '@csb/store'
+import { verifyChain, type VerifiedChain } from './chain.ts'
+import { allows, clearanceOfLease, locationOf, type LeaseAction } from './lease.ts'
+import { reasonOf, refuse } from './reasons.ts'
+import { effectiveNow } from './record.ts'
+import { isRevoked } from './revocation.ts'
+import { chainsOfHolder } from './stored-grants.ts'
+
+/** The branch that holds a home's notes. */
+const MEMORY = 'memory'
+
+export type Rights = {
+  /** undefined: may see nothing */
+  readonly clearance: Clearance | undefined
+  readonly mayWrite: boolean
+}
+
+type Asked = {
+  /** did of the peer */
+  readonly did: string
+  readonly home: { readonly id: string; /** did */ readonly owner: string }
+  /** did of this node */
+  readonly self: string
+  /** ms since epoch */
+  readonly now: number
+}
+
+/**
+ * Check a chain that a peer presented for itself.
+ * @param chain parsed value; undefined where the peer presented none
+ * @returns undefined where none was presented
+ * @throws GRANT_INVALID `{reason}`
+ */
+export function verifyCredential(view: View, asked: Asked & { readonly chain: unknown }): VerifiedChain | undefined {
+  if (asked.chain === undefined || asked.chain === null) return undefined
+  if (!Array.isArray(asked.chain)) refuse('malformed', { field: 'chain' })
+  return verifyFor(view, asked.chain, asked)
+}
+
+/**
+ * The rights of a peer now: of the grants that hold, presented or kept, the one that shows most. Two grants are
+ * never added up: each says on its own how secret and which tags.
+ * @param credential from {@link verifyCredential}; judged again, since time passes
+ * @clause L4.2
+ */
+export function rightsOf(view: View, asked: Asked & { readonly credential?: VerifiedChain | undefined }): Rights {
+  const chains = [
+    ...(asked.credential === undefined ? [] : [asked.credential.chain]),
+    ...chainsOfHolder(view, asked.did),
+  ]
+  let clearance: Clearance | undefined
+  let mayWrite = false
+  for (const chain of chains) {
+    const rights = rightsUnder(view, chain, asked)
+    if (rights === undefined) continue
+    if (rights.clearance !== undefined && showsMore(rights.clearance, clearance)) clearance = rights.clearance
+    mayWrite ||= rights.mayWrite
+  }
+  return { clearance, mayWrite }
+}
+
+function rightsUnder(view: View, chain: readonly unknown[], asked: Asked): Rights | undefined {
+  try {
+    const { lease } = verifyFor(view, chain, asked)
+    if (lease === null) return undefined
+    const location = locationOf(asked.self, asked.home.id)
+    const may = (action: LeaseAction) => allows(lease, { location, action, branch: MEMORY }).ok
+    return { clearance: may('read') || may('list') ? clearanceOfLease(lease) : undefined, mayWrite: may('write') }
+  } catch (error) {
+    if (reasonOf(error) === undefined) throw error
+    return undefined
+  }
+}
+
+/** Begins with the home's owner, ends with the peer's key, is meant for this node, holds now. */
+function verifyFor(view: View, chain: readonly unknown[], { did, home, self, now }: Asked): VerifiedChain {
+  const verified = verifyChain({
+    chain,
+    now: effectiveNow(view, now),
+    audience: self,
+    trustedRoot: (root) => (root === home.owner ? { ceiling: 'override' } : undefined),
+    isRevoked: (hash, by) => isRevoked(view, hash, by),
+  })
+  if (verified.leaf.delegation.grantee_key !== did) refuse('holder_mismatch')
+  return verified
+}
+
+function showsMore(a: Clearance, b: Clearance | undefined): boolean {
+  if (b === undefined) return true
+  const by = LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level)
+  return by > 0 || (by === 0 && a.tags.length > b.tags.length)
+}
