@@ -22,6 +22,10 @@ export const LIMITS = {
   /** Largest note file that an import reads; a larger one is listed as skipped. */
   importFileBytes: 4 * MiB,
   importFiles: 200_000,
+  /** Front matter of a foreign note, as it came and as it is kept: with links and content it must fit a note. */
+  importFrontMatterBytes: 16 * KiB,
+  /** A chat export is one file, however long somebody talked. */
+  importTranscriptBytes: 256 * MiB,
 
   /** Authority documents: sizes before parsing, so that a hostile one costs little. */
   grantBytes: 64 * KiB,
