@@ -32,6 +32,7 @@ export {
 export {
   STEPS,
   verifyAuthority,
+  type Absent,
   type Accepted,
   type AuthorityCheck,
   type Downgraded,
@@ -39,7 +40,7 @@ export {
   type StepName,
 } from './message-check.ts'
 export { listTrust, trust, trusted, untrust, type TrustEntry, type TrustInput } from './trust.ts'
-export { isRevoked, revoke, signRevocation, type RevocationInit, type Revoked } from './revocation.ts'
+export { isRevoked, revoke, signRevocation, type RevocationInit } from './revocation.ts'
 export {
   chainsOfHolder,
   createToken,

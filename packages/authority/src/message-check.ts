@@ -46,13 +46,17 @@ export const STEPS = ['attached', 'received', 'trusted', 'scope', 'level', 'expi
 
 export type StepName = (typeof STEPS)[number]
 
+/** It carries no authority and claims none: an ordinary message. */
+export type Absent = { readonly kind: 'absent' }
+
 /** Treat the message as the origin's own, at that level. */
 export type Accepted = {
-  readonly downgraded: false
+  readonly kind: 'accepted'
   readonly level: Rank
   /** this node's own name for the origin */
   readonly delegatedBy: string
-  readonly rootDid: string
+  /** did of the origin */
+  readonly root: string
   readonly holder: string
   readonly scope: readonly string[]
   readonly delegationId: string
@@ -64,9 +68,9 @@ export type Accepted = {
   readonly steps: readonly StepName[]
 }
 
-/** Treat the message as anybody's. */
+/** It claims authority that does not hold: treat it as an ordinary message, and say so. */
 export type Downgraded = {
-  readonly downgraded: true
+  readonly kind: 'downgraded'
   /** number of the step that failed, 1 to 7 */
   readonly step: number
   readonly stepName: StepName
@@ -75,15 +79,15 @@ export type Downgraded = {
   readonly steps: readonly StepName[]
 }
 
-export type Outcome = Accepted | Downgraded
+export type Outcome = Absent | Accepted | Downgraded
 
 export type AuthorityCheck = {
   /** the JSON-RPC body as it came; every copy of authority in it is found */
-  readonly body: JsonRpcRequest
-  /** a copy that travelled beside the body */
-  readonly authority?: unknown
+  readonly body: Pick<JsonRpcRequest, 'method' | 'params'>
+  /** copies that travelled beside the body, as in an envelope; all there are must be equal */
+  readonly copies?: readonly unknown[]
   /** did of this node */
-  readonly receiver: string
+  readonly self: string
   /** did of the peer that sent it, where it claims to be the author */
   readonly sender?: string
   /** ms since epoch */
@@ -105,11 +109,13 @@ type Finding = {
  * @clause DEL-001, DEL-002, DEL-003.3.2
  */
 export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): Promise<Outcome> {
+  const copies = [...(check.copies ?? []), ...authorityCopies(check.body)].filter((copy) => copy !== undefined)
+  if (copies.length === 0) return { kind: 'absent' }
   const now = effectiveNow(tx, check.now)
   const found: Partial<Finding> = {}
   const passed: StepName[] = []
   const steps: readonly (readonly [StepName, () => void | Promise<void>])[] = [
-    ['attached', () => void (found.authority = attached(check))],
+    ['attached', () => void (found.authority = attached(copies))],
     ['received', () => received(tx, check, known(found.authority))],
     ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority)))],
     ['scope', () => coversScope(known(found.authority), known(found.links))],
@@ -126,19 +132,22 @@ export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): P
       if (reason === undefined) throw error
       const isClockBehind = reason === 'expired' && check.now + LIMITS.clockSkewMs < now
       const step = STEPS.indexOf(name) + 1
-      return { downgraded: true, step, stepName: name, reason: isClockBehind ? 'clock_suspect' : reason, steps: passed }
+      return {
+        kind: 'downgraded',
+        step,
+        stepName: name,
+        reason: isClockBehind ? 'clock_suspect' : reason,
+        steps: passed,
+      }
     }
   }
   return accepted(known(found.authority), verified(known(found.links)), known(found.root).name, passed)
 }
 
 /** 1. The message carries one authority, and it can be read. @clause DEL-002.2.2 */
-function attached({ authority, body }: AuthorityCheck): Authority {
-  const copies = [...(authority === undefined ? [] : [authority]), ...authorityCopies(body)]
-  const [first, ...others] = copies
-  if (first === undefined) refuse('absent')
+function attached([first, ...others]: readonly unknown[]): Authority {
   // counted before anything is read, so that ten thousand links cost nothing
-  const chain = (first as Partial<Authority> | null)?.chain
+  const chain: unknown = (first as { chain?: unknown } | null)?.chain
   if (Array.isArray(chain) && chain.length > LIMITS.chainLinks) refuse('too_deep')
   if (hasForeignSignature(first)) refuse('bad_signature')
   checkDocument('Authority', first, LIMITS.chainBytes)
@@ -148,7 +157,7 @@ function attached({ authority, body }: AuthorityCheck): Authority {
 
 /** 2. It is for this node, says what this message says, comes for the first time, and its holder signed it. */
 function received(tx: Transaction, check: AuthorityCheck, authority: Authority): void {
-  if (authority.aud !== check.receiver) refuse('wrong_audience')
+  if (authority.aud !== check.self) refuse('wrong_audience')
   if (check.sender !== undefined && check.sender !== authority.holder) refuse('holder_mismatch')
   if (isReplayed(tx, authority)) refuse('replayed')
   if (authority.payload !== payloadDigest(check.body)) refuse('payload_mismatch')
@@ -165,7 +174,7 @@ function isTrusted(tx: Transaction, check: AuthorityCheck, authority: Authority)
   if (leaf.grantee_key !== authority.holder) refuse('holder_mismatch')
   checkJoints(links)
   checkTypes(links)
-  checkAudience(links, check.receiver)
+  checkAudience(links, check.self)
   checkRoot(links, (did) => trusted(tx, did) !== undefined)
   checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
   checkSignatures(links)
@@ -210,10 +219,10 @@ function accepted(
   steps: readonly StepName[],
 ): Accepted {
   return {
-    downgraded: false,
+    kind: 'accepted',
     level: authority.level,
     delegatedBy,
-    rootDid: chain.rootDid,
+    root: chain.rootDid,
     holder: authority.holder,
     scope: authority.scope,
     delegationId: authority.delegation_id,

@@ -29,21 +29,20 @@ export type AuthorityBody = Omit<Authority, 'signature' | 'chain'>
 type Members = Readonly<Record<string, unknown>>
 
 export type AuthorityInit = {
-  /** verified grants, root first; the leaf is made out to `key` */
+  /** verified grants, root first; the leaf is made out to the signing key */
   readonly chain: readonly Grant[]
   /** see {@link payloadDigest} */
-  readonly payloadDigest: string
+  readonly payload: string
   readonly level: Rank
   readonly scope: readonly string[]
   /** did of the node that is to honour it */
   readonly audience: string
-  /** name of the origin, for people */
-  readonly delegatedBy: string
+  /** name of the origin, for people; default: as the first grant has it */
+  readonly delegatedBy?: string
   /** ms since epoch */
   readonly now: number
   /** ms; kept within the life of the grant */
   readonly ttlMs: number
-  readonly key: KeyPair
 }
 
 /**
@@ -51,24 +50,24 @@ export type AuthorityInit = {
  * @throws GRANT_INVALID with `holder_mismatch` where the key is not the grantee's, `chain_shape` for no chain
  * @clause DEL-002.2.1
  */
-export function signAuthority(init: AuthorityInit): Authority {
+export function signAuthority(init: AuthorityInit, key: KeyPair): Authority {
   const leaf = init.chain.at(-1) ?? refuse('chain_shape')
-  if (leaf.delegation.grantee_key !== init.key.did) refuse('holder_mismatch', { field: 'grantee_key' })
+  if (leaf.delegation.grantee_key !== key.did) refuse('holder_mismatch', { field: 'grantee_key' })
   const body: AuthorityBody = {
-    delegated_by: init.delegatedBy,
+    delegated_by: init.delegatedBy ?? init.chain[0]?.delegation.grantor ?? leaf.delegation.grantor,
     scope: [...init.scope],
     level: init.level,
     delegation_id: leaf.delegation.id,
     issued_at: init.now,
     expires_at: Math.min(init.now + init.ttlMs, leaf.delegation.expires_at ?? Number.MAX_SAFE_INTEGER),
     delegation_hash: grantHash(leaf),
-    holder: init.key.did,
+    holder: key.did,
     aud: init.audience,
     nonce: toBase64Url(random(16)),
-    payload: init.payloadDigest,
+    payload: init.payload,
   }
   const chain = [...init.chain] as unknown as Authority['chain']
-  return { ...body, chain, signature: signDocument('authority', body, init.key) }
+  return { ...body, chain, signature: signDocument('authority', body, key) }
 }
 
 /**

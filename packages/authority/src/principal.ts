@@ -26,8 +26,8 @@ export type Evidence =
   | { readonly kind: 'node' }
 
 export type Principal = {
-  /** `visitor` is a peer the owner did not list */
-  readonly kind: 'bearer' | 'peer' | 'visitor' | 'node'
+  /** `visitor` is a peer the owner did not list, `agent` a run of an agent of this node */
+  readonly kind: 'bearer' | 'peer' | 'visitor' | 'node' | 'agent'
   /** null for nobody in particular */
   readonly did: string | null
   /** name for people: of a peer the owner's name for it, else as the owner's grant has it */

@@ -9,7 +9,6 @@ import { fail, isNodeError } from '@csb/core'
 
 /** Every reason there is. */
 export const REASONS = [
-  'absent',
   'malformed',
   'ambiguous',
   'unknown_version',

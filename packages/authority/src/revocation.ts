@@ -20,15 +20,6 @@ export type RevocationInit = {
   readonly now: number
 }
 
-/** What became of a revocation. */
-export type Revoked = {
-  /** false where the same word of the same key was here already */
-  readonly applied: boolean
-  readonly target: string
-  /** true where the grant is stored here */
-  readonly known: boolean
-}
-
 /** Sign a revocation as grantor, as origin, or as grantee who gives a grant back. */
 export function signRevocation({ target, reason = 'unspecified', now }: RevocationInit, signer: KeyPair): Revocation {
   const body = { v: 1 as const, target, by: signer.did, reason, revoked_at: now }
@@ -36,13 +27,15 @@ export function signRevocation({ target, reason = 'unspecified', now }: Revocati
 }
 
 /**
- * Take a revocation in.
+ * Take a revocation in. The same word of the same key again changes nothing.
  * @param value a parsed revocation document
+ * @param now ms since epoch, kept beside it
+ * @returns the document as read
  * @throws GRANT_INVALID with `malformed`, `weak_key`, `bad_signature`
  * @throws DENIED where the grant is known and the signer is no party of it
  * @clause DEL-003.3.4
  */
-export function revoke(tx: Transaction, value: unknown): Revoked {
+export function revoke(tx: Transaction, value: unknown, now: number): Revocation {
   checkDocument('Revocation', value, LIMITS.grantBytes)
   const document = value as Revocation
   const { signature, ...body } = document.revocation
@@ -52,11 +45,9 @@ export function revoke(tx: Transaction, value: unknown): Revoked {
   const links = linksOf(tx, body.target)
   const isParty = links === undefined || revokersOf(links, links.length - 1).includes(body.by)
   if (!isParty) fail('DENIED', { reason: 'the signer is no party of that grant', target: body.target })
-  const known = links !== undefined
   const at = key('revoked', body.target, body.by)
-  if (tx.has(at)) return { applied: false, target: body.target, known }
-  tx.putJson(at, document)
-  return { applied: true, target: body.target, known }
+  if (!tx.has(at)) tx.putJson(at, { ...document, taken_in_at: now })
+  return document
 }
 
 /**
