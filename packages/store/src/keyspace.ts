@@ -12,7 +12,7 @@ export const TABLES = {
   object: 'fo',
   /** home / branch -> JSON ref (files) */
   ref: 'fr',
-  /** home / oid -> empty: a forgotten blob, neither read nor written any more, never removed (files) */
+  /** home / oid, home / `/path` -> empty: a forgotten blob is not read, a forgotten path not written again (files) */
   erased: 'fx',
   /** home -> JSON home (files) */
   home: 'fh',
