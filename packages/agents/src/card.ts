@@ -56,6 +56,7 @@ export function agentCard({ agent, node, url }: CardInput): AgentCard {
     provider: { organization: node.name, url },
     supportedInterfaces: [
       { url: `${url}/a2a/${agent.id}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url: `${url}/a2a/${agent.id}`, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
       { url: `p2p:${node.peerId}/${agent.id}`, protocolBinding: LIBP2P_BINDING, protocolVersion: '1.0' },
     ],
     capabilities: {

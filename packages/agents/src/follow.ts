@@ -69,7 +69,10 @@ export async function* followTask(store: Store, bus: TaskBus, options: FollowOpt
         if (!('message' in event)) yield event
         if ('statusUpdate' in event && isLast(event.statusUpdate.status.state)) return
       }
-      await alarm.changed
+      // nothing follows a task that had ended before, as one that is sent again may have
+      const now = readHead(store.view(), owner, id)
+      if (isTerminal(now.state) && seen >= now.generation) return
+      if (!isTerminal(now.state)) await alarm.changed
     } finally {
       signal?.removeEventListener('abort', alarm.cancel)
       alarm.cancel()

@@ -11,6 +11,7 @@ import {
   isTerminal,
   type Artifact,
   type ArtifactUpdate,
+  type JsonObject,
   type Message,
   type StatusUpdate,
   type StreamResponse,
@@ -106,6 +107,7 @@ function stageHead(tx: Transaction, before: TaskHead | undefined, head: TaskHead
 function createFold() {
   let first: Task | undefined
   let status: Task['status'] | undefined
+  let metadata: JsonObject = {}
   const history: Message[] = []
   const artifacts = new Map<string, Artifact>()
 
@@ -122,6 +124,7 @@ function createFold() {
   const addStatus = (update: StatusUpdate) => {
     if (status?.message !== undefined) history.push(status.message)
     status = update.status
+    metadata = { ...metadata, ...update.metadata }
   }
 
   return {
@@ -129,6 +132,7 @@ function createFold() {
       if ('task' in event) {
         first = event.task
         status = event.task.status
+        metadata = event.task.metadata ?? {}
         history.push(...(event.task.history ?? []))
       } else if ('message' in event) {
         history.push(event.message)
@@ -141,7 +145,13 @@ function createFold() {
     task: (head: TaskHead): Task => {
       if (first === undefined || status === undefined)
         fail('OBJECT_DAMAGED', { reason: 'a task without its first event', task: head.id })
-      return { ...first, status, history, ...(artifacts.size === 0 ? {} : { artifacts: [...artifacts.values()] }) }
+      return {
+        ...first,
+        status,
+        metadata,
+        history,
+        ...(artifacts.size === 0 ? {} : { artifacts: [...artifacts.values()] }),
+      }
     },
   }
 }

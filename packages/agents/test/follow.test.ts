@@ -83,6 +83,7 @@ describe('following', () => {
     await happen(id, completed)
     await expect(collect(id)).rejects.toMatchObject({ code: 'UNSUPPORTED_OPERATION' })
     expect(kinds(await collect(id, { after: 1 }))).toEqual(['statusUpdate'])
+    expect(await collect(id, { after: 2 })).toEqual([])
   })
 
   test('A2A STREAM-SUB-004 a task of somebody else is not there', async () => {

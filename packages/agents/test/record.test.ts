@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, constantFrom, property } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LIMITS, createFakeClock, createKeyPair } from '@csb/core'
 import {
@@ -44,8 +44,8 @@ describe('agent records', () => {
 
   test('A2A-012 any changed member breaks the signature', () => {
     const value = record()
-    fc.assert(
-      fc.property(fc.constantFrom('name', 'seq', 'issued_at', 'expires_at', 'withdrawn', 'addresses'), (member) => {
+    assert(
+      property(constantFrom('name', 'seq', 'issued_at', 'expires_at', 'withdrawn', 'addresses'), (member) => {
         const spoiled = {
           name: 'other',
           seq: 2,
@@ -54,7 +54,7 @@ describe('agent records', () => {
           withdrawn: true,
           addresses: [],
         }
-        const changed = { ...value, [member]: spoiled[member as keyof typeof spoiled] }
+        const changed = { ...value, [member]: spoiled[member] }
         expect(() => verifyAgentRecord(changed, pair.did, clock.now())).toThrow(
           expect.objectContaining({ code: 'MALFORMED' }),
         )

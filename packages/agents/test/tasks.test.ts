@@ -138,6 +138,16 @@ describe('events', () => {
     expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ [GENERATION]: 2 })
   })
 
+  test('what a status update tells in its metadata stays with the task', async () => {
+    const { task } = await create(say('x'))
+    const update = (metadata: object) => ({
+      statusUpdate: { status: { state: 'TASK_STATE_WORKING' as const }, metadata: { ...metadata } },
+    })
+    await store.transact((tx) => appendTaskEvent(tx, task.id, update({ a: 1, b: 1 }), clock.now()))
+    await store.transact((tx) => appendTaskEvent(tx, task.id, update({ b: 2 }), clock.now()))
+    expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ a: 1, b: 2, [GENERATION]: 3 })
+  })
+
   test('chunks are appended to their artifact, without append they replace it', async () => {
     const { task } = await create(say('x'))
     for (const [text, append] of [
