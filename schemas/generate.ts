@@ -1,5 +1,5 @@
 /**
- * Writes `packages/core/src/schema/types.ts` and `validators.ts` from the schemas beside this file.
+ * Writes `packages/core/src/schema/types.ts`, `validators.ts` and `documents.ts` from the schemas beside this file.
  * `npm run generate` writes; `--check` only compares and exits with 1 where a file is stale.
  */
 import { readFile, readdir, writeFile } from 'node:fs/promises'
@@ -67,8 +67,14 @@ function validatorsOf(schemas: readonly Schema[]): string {
   return `${HEADER}// @ts-nocheck\n${imports.join('\n')}\n${body}\n`
 }
 
+/** The schemas themselves, for whoever shows them: the HTTP door in its OpenAPI document. */
+function documentsOf(schemas: readonly Schema[]): string {
+  const lines = schemas.map((schema) => `  ${schema.title}: ${JSON.stringify(schema)},`)
+  return `${HEADER}export const SCHEMAS: Readonly<Record<string, object>> = {\n${lines.join('\n')}\n}\n`
+}
+
 const schemas = await readSchemas()
-const files = { 'types.ts': await typesOf(schemas), 'validators.ts': validatorsOf(schemas) }
+const files = { 'types.ts': await typesOf(schemas), 'validators.ts': validatorsOf(schemas), 'documents.ts': documentsOf(schemas) }
 let stale = 0
 for (const [name, text] of Object.entries(files)) {
   const path = join(target, name)

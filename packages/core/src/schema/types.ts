@@ -81,7 +81,18 @@ capabilities: string[]
  * @maxItems 16
  */
 addresses: string[]
-card: (string | null)
+/**
+ * agents that take messages, each with the hash of its card
+ * 
+ * @maxItems 16
+ */
+agents: {
+id: string
+/**
+ * sha256: and 64 hex digits
+ */
+card: string
+}[]
 /**
  * ed25519: and 86 base64url characters
  */

@@ -530,12 +530,13 @@ return errors === 0;
 validate20.evaluated = {"props":{"messageId":true,"contextId":true,"taskId":true,"role":true,"parts":true,"metadata":true,"extensions":true,"referenceTaskIds":true},"dynamicProps":false,"dynamicItems":false};
 
 export const AgentRecord = validate21;
-const schema33 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:agent-record-v1","title":"AgentRecord","description":"What a node says of itself in the DHT: small, signed, numbered (A2A-012).","type":"object","properties":{"v":{"const":1},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"seq":{"type":"integer","minimum":1},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"withdrawn":{"type":"boolean"},"capabilities":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"maxItems":32},"addresses":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},"card":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","did","name","seq","issued_at","expires_at","withdrawn","capabilities","addresses","card","signature"],"additionalProperties":false};
+const schema33 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:agent-record-v1","title":"AgentRecord","description":"What a node says of itself in the DHT: small, signed, numbered (A2A-012).","type":"object","properties":{"v":{"const":1},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"seq":{"type":"integer","minimum":1},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"withdrawn":{"type":"boolean"},"capabilities":{"type":"array","items":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"maxItems":32},"addresses":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":16},"agents":{"type":"array","maxItems":16,"description":"agents that take messages, each with the hash of its card","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"card":{"type":"string","description":"sha256: and 64 hex digits","pattern":"^sha256:[0-9a-f]{64}$"}},"required":["id","card"],"additionalProperties":false}},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","did","name","seq","issued_at","expires_at","withdrawn","capabilities","addresses","agents","signature"],"additionalProperties":false};
 const func12 = Object.prototype.hasOwnProperty;
 const pattern6 = new RegExp("^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$", "u");
 const pattern7 = new RegExp("^[a-z0-9][a-z0-9.-]{0,62}$", "u");
-const pattern8 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
-const pattern9 = new RegExp("^ed25519:[A-Za-z0-9_-]{86}$", "u");
+const pattern8 = new RegExp("^[a-z0-9][a-z0-9-]{0,62}$", "u");
+const pattern9 = new RegExp("^sha256:[0-9a-f]{64}$", "u");
+const pattern10 = new RegExp("^ed25519:[A-Za-z0-9_-]{86}$", "u");
 
 function validate21(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:agent-record-v1" */;
@@ -551,7 +552,7 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.did === undefined) && (missing0 = "did"))) || ((data.name === undefined) && (missing0 = "name"))) || ((data.seq === undefined) && (missing0 = "seq"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.withdrawn === undefined) && (missing0 = "withdrawn"))) || ((data.capabilities === undefined) && (missing0 = "capabilities"))) || ((data.addresses === undefined) && (missing0 = "addresses"))) || ((data.card === undefined) && (missing0 = "card"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+if((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.did === undefined) && (missing0 = "did"))) || ((data.name === undefined) && (missing0 = "name"))) || ((data.seq === undefined) && (missing0 = "seq"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.withdrawn === undefined) && (missing0 = "withdrawn"))) || ((data.capabilities === undefined) && (missing0 = "capabilities"))) || ((data.addresses === undefined) && (missing0 = "addresses"))) || ((data.agents === undefined) && (missing0 = "agents"))) || ((data.signature === undefined) && (missing0 = "signature"))){
 validate21.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
@@ -808,72 +809,98 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.card !== undefined){
-let data11 = data.card;
+if(data.agents !== undefined){
+let data11 = data.agents;
 const _errs23 = errors;
-const _errs24 = errors;
-let valid3 = false;
-const _errs25 = errors;
-if(errors === _errs25){
-if(typeof data11 === "string"){
-if(!pattern8.test(data11)){
-const err0 = {instancePath:instancePath+"/card",schemaPath:"#/properties/card/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
-if(vErrors === null){
-vErrors = [err0];
-}
-else {
-vErrors.push(err0);
-}
-errors++;
-}
-}
-else {
-const err1 = {instancePath:instancePath+"/card",schemaPath:"#/properties/card/anyOf/0/type",keyword:"type",params:{type: "string"},message:"must be string"};
-if(vErrors === null){
-vErrors = [err1];
-}
-else {
-vErrors.push(err1);
-}
-errors++;
-}
-}
-var _valid0 = _errs25 === errors;
-valid3 = valid3 || _valid0;
-const _errs27 = errors;
-if(data11 !== null){
-const err2 = {instancePath:instancePath+"/card",schemaPath:"#/properties/card/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
-if(vErrors === null){
-vErrors = [err2];
-}
-else {
-vErrors.push(err2);
-}
-errors++;
-}
-var _valid0 = _errs27 === errors;
-valid3 = valid3 || _valid0;
-if(!valid3){
-const err3 = {instancePath:instancePath+"/card",schemaPath:"#/properties/card/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
-if(vErrors === null){
-vErrors = [err3];
-}
-else {
-vErrors.push(err3);
-}
-errors++;
-validate21.errors = vErrors;
+if(errors === _errs23){
+if(Array.isArray(data11)){
+if(data11.length > 16){
+validate21.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
-errors = _errs24;
-if(vErrors !== null){
-if(_errs24){
-vErrors.length = _errs24;
+var valid3 = true;
+const len2 = data11.length;
+for(let i2=0; i2<len2; i2++){
+let data12 = data11[i2];
+const _errs25 = errors;
+if(errors === _errs25){
+if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
+let missing1;
+if(((data12.id === undefined) && (missing1 = "id")) || ((data12.card === undefined) && (missing1 = "card"))){
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2,schemaPath:"#/properties/agents/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
 }
 else {
-vErrors = null;
+const _errs27 = errors;
+for(const key1 in data12){
+if(!((key1 === "id") || (key1 === "card"))){
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2,schemaPath:"#/properties/agents/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
 }
+}
+if(_errs27 === errors){
+if(data12.id !== undefined){
+let data13 = data12.id;
+const _errs28 = errors;
+if(errors === _errs28){
+if(typeof data13 === "string"){
+if(!pattern8.test(data13)){
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2+"/id",schemaPath:"#/properties/agents/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2+"/id",schemaPath:"#/properties/agents/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs28 === errors;
+}
+else {
+var valid4 = true;
+}
+if(valid4){
+if(data12.card !== undefined){
+let data14 = data12.card;
+const _errs30 = errors;
+if(errors === _errs30){
+if(typeof data14 === "string"){
+if(!pattern9.test(data14)){
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2+"/card",schemaPath:"#/properties/agents/items/properties/card/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2+"/card",schemaPath:"#/properties/agents/items/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs30 === errors;
+}
+else {
+var valid4 = true;
+}
+}
+}
+}
+}
+else {
+validate21.errors = [{instancePath:instancePath+"/agents/" + i2,schemaPath:"#/properties/agents/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid3 = _errs25 === errors;
+if(!valid3){
+break;
+}
+}
+}
+}
+else {
+validate21.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
 }
 }
 var valid0 = _errs23 === errors;
@@ -883,11 +910,11 @@ var valid0 = true;
 }
 if(valid0){
 if(data.signature !== undefined){
-let data12 = data.signature;
-const _errs29 = errors;
-if(errors === _errs29){
-if(typeof data12 === "string"){
-if(!pattern9.test(data12)){
+let data15 = data.signature;
+const _errs32 = errors;
+if(errors === _errs32){
+if(typeof data15 === "string"){
+if(!pattern10.test(data15)){
 validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -897,7 +924,7 @@ validate21.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/prope
 return false;
 }
 }
-var valid0 = _errs29 === errors;
+var valid0 = _errs32 === errors;
 }
 else {
 var valid0 = true;
@@ -927,7 +954,7 @@ validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Authority = validate22;
 const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:authority-v1","title":"Authority","description":"Authority on a message (DEL-002), signed by the holder of the leaf grant.","type":"object","properties":{"delegated_by":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1,"maxLength":128},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"delegation_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"holder":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"aud":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"payload":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["delegated_by","scope","level","delegation_id","issued_at","expires_at","delegation_hash","holder","aud","nonce","payload","chain","signature"],"additionalProperties":false};
-const pattern10 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
+const pattern11 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
 
 function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:authority-v1" */;
@@ -1016,7 +1043,7 @@ validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/pro
 return false;
 }
 else {
-if(!pattern10.test(data2)){
+if(!pattern11.test(data2)){
 validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
@@ -1209,7 +1236,7 @@ let data7 = data.delegation_hash;
 const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data7 === "string"){
-if(!pattern8.test(data7)){
+if(!pattern9.test(data7)){
 validate22.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1299,7 +1326,7 @@ let data11 = data.payload;
 const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
-if(!pattern8.test(data11)){
+if(!pattern9.test(data11)){
 validate22.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1363,7 +1390,7 @@ let data14 = data.signature;
 const _errs34 = errors;
 if(errors === _errs34){
 if(typeof data14 === "string"){
-if(!pattern9.test(data14)){
+if(!pattern10.test(data14)){
 validate22.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -2196,9 +2223,8 @@ validate24.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 export const Envelope = validate25;
 const schema37 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
 const schema38 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
-const pattern16 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
-const pattern17 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
-const pattern20 = new RegExp("^[a-z0-9][a-z0-9-]{0,62}$", "u");
+const pattern17 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
+const pattern18 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:envelope-v1" */;
@@ -2233,7 +2259,7 @@ let data0 = data.version;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern16.test(data0)){
+if(!pattern17.test(data0)){
 validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
 return false;
 }
@@ -2254,7 +2280,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern17.test(data1)){
+if(!pattern18.test(data1)){
 validate25.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -2317,7 +2343,7 @@ let data4 = data.agent;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern20.test(data4)){
+if(!pattern8.test(data4)){
 validate25.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -2641,7 +2667,7 @@ export const Grant = validate26;
 const schema39 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":1,"description":"the lease: an RFC 9396 array of exactly one entry"},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
 const schema40 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
 const schema41 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
-const pattern21 = new RegExp("^/", "u");
+const pattern22 = new RegExp("^/", "u");
 
 function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:grant-v1" */;
@@ -2861,7 +2887,7 @@ validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"
 return false;
 }
 else {
-if(!pattern21.test(data8)){
+if(!pattern22.test(data8)){
 validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
@@ -2912,7 +2938,7 @@ validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"
 return false;
 }
 else {
-if(!pattern21.test(data10)){
+if(!pattern22.test(data10)){
 validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
@@ -3825,7 +3851,7 @@ validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schem
 return false;
 }
 else {
-if(!pattern10.test(data44)){
+if(!pattern11.test(data44)){
 validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
@@ -3996,7 +4022,7 @@ let valid21 = false;
 const _errs114 = errors;
 if(errors === _errs114){
 if(typeof data51 === "string"){
-if(!pattern8.test(data51)){
+if(!pattern9.test(data51)){
 const err5 = {instancePath:instancePath+"/delegation/parent",schemaPath:"#/$defs/Delegation/properties/parent/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
 if(vErrors === null){
 vErrors = [err5];
@@ -4180,7 +4206,7 @@ let data54 = data30.signature;
 const _errs126 = errors;
 if(errors === _errs126){
 if(typeof data54 === "string"){
-if(!pattern9.test(data54)){
+if(!pattern10.test(data54)){
 validate26.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -4570,7 +4596,7 @@ let data11 = data.lease;
 const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
-if(!pattern8.test(data11)){
+if(!pattern9.test(data11)){
 validate27.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -4632,7 +4658,7 @@ let data14 = data12.leaf;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data14 === "string"){
-if(!pattern8.test(data14)){
+if(!pattern9.test(data14)){
 validate27.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -4694,7 +4720,7 @@ let data16 = data.signature;
 const _errs39 = errors;
 if(errors === _errs39){
 if(typeof data16 === "string"){
-if(!pattern9.test(data16)){
+if(!pattern10.test(data16)){
 validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -4735,8 +4761,8 @@ validate27.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Handoff = validate28;
 const schema43 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
-const pattern34 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
-const pattern38 = new RegExp("^home_[a-z2-7]{26}$", "u");
+const pattern35 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern39 = new RegExp("^home_[a-z2-7]{26}$", "u");
 
 function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-v1" */;
@@ -4783,7 +4809,7 @@ let data1 = data.id;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(!pattern34.test(data1)){
+if(!pattern35.test(data1)){
 validate28.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -4846,7 +4872,7 @@ let data4 = data.agent;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern20.test(data4)){
+if(!pattern8.test(data4)){
 validate28.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -4867,7 +4893,7 @@ let data5 = data.home;
 const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
-if(!pattern38.test(data5)){
+if(!pattern39.test(data5)){
 validate28.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -5394,7 +5420,7 @@ let data21 = data.signature;
 const _errs53 = errors;
 if(errors === _errs53){
 if(typeof data21 === "string"){
-if(!pattern9.test(data21)){
+if(!pattern10.test(data21)){
 validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -5644,7 +5670,7 @@ let valid2 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(!pattern38.test(data7)){
+if(!pattern39.test(data7)){
 const err0 = {instancePath:instancePath+"/home",schemaPath:"#/properties/home/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -5937,7 +5963,7 @@ validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" +
 return false;
 }
 else {
-if(!pattern10.test(data18)){
+if(!pattern11.test(data18)){
 validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
@@ -6055,7 +6081,7 @@ validate29.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Memory = validate30;
 const schema45 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
-const pattern44 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern45 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:memory-v1" */;
@@ -6081,7 +6107,7 @@ let data0 = data.id;
 const _errs1 = errors;
 if(errors === _errs1){
 if(typeof data0 === "string"){
-if(!pattern44.test(data0)){
+if(!pattern45.test(data0)){
 validate30.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -6676,7 +6702,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate35.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6701,7 +6727,7 @@ validate35.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesList = validate36;
 const schema51 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
-const pattern47 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
+const pattern48 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
 
 function validate36(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6735,7 +6761,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate36.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6756,7 +6782,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern47.test(data1)){
+if(!pattern48.test(data1)){
 validate36.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -6842,7 +6868,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate37.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6863,7 +6889,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern47.test(data1)){
+if(!pattern48.test(data1)){
 validate37.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -6955,7 +6981,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6976,7 +7002,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern47.test(data1)){
+if(!pattern48.test(data1)){
 validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -7240,7 +7266,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7261,7 +7287,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern47.test(data1)){
+if(!pattern48.test(data1)){
 validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -7353,7 +7379,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate40.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7458,7 +7484,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate41.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7626,7 +7652,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate42.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7647,7 +7673,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
+if(!pattern45.test(data1)){
 validate42.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -7705,7 +7731,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7876,7 +7902,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7897,7 +7923,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
+if(!pattern45.test(data1)){
 validate44.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -7983,7 +8009,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate45.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -8004,7 +8030,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
+if(!pattern45.test(data1)){
 validate45.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -8068,7 +8094,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate46.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -8089,7 +8115,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
+if(!pattern45.test(data1)){
 validate46.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -8206,7 +8232,7 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern20.test(data0)){
+if(!pattern8.test(data0)){
 validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -8688,7 +8714,7 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern20.test(data0)){
+if(!pattern8.test(data0)){
 validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -8881,7 +8907,7 @@ let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern20.test(data0)){
+if(!pattern8.test(data0)){
 validate51.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -8966,7 +8992,7 @@ let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern20.test(data0)){
+if(!pattern8.test(data0)){
 validate52.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -9086,7 +9112,7 @@ validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/pro
 return false;
 }
 else {
-if(!pattern10.test(data6)){
+if(!pattern11.test(data6)){
 validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
@@ -9169,7 +9195,7 @@ let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern20.test(data0)){
+if(!pattern8.test(data0)){
 validate53.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -9387,7 +9413,7 @@ let data3 = data.token_hash;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
-if(!pattern8.test(data3)){
+if(!pattern9.test(data3)){
 validate55.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -10247,7 +10273,7 @@ let data1 = data.home;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern38.test(data1)){
+if(!pattern39.test(data1)){
 validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -10342,7 +10368,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -10422,7 +10448,7 @@ let data1 = data.agent;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern20.test(data1)){
+if(!pattern8.test(data1)){
 validate70.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
@@ -10503,7 +10529,7 @@ let data5 = data4[i0];
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(!pattern44.test(data5)){
+if(!pattern45.test(data5)){
 validate70.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -10553,7 +10579,7 @@ validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/pro
 return false;
 }
 else {
-if(!pattern21.test(data7)){
+if(!pattern22.test(data7)){
 validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
@@ -10744,7 +10770,7 @@ let data2 = data0.target;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern8.test(data2)){
+if(!pattern9.test(data2)){
 validate72.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -10830,7 +10856,7 @@ let data6 = data0.signature;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(!pattern9.test(data6)){
+if(!pattern10.test(data6)){
 validate72.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -10874,7 +10900,7 @@ validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Tombstone = validate73;
 const schema88 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern92 = new RegExp("^[0-9a-f]{16}$", "u");
+const pattern93 = new RegExp("^[0-9a-f]{16}$", "u");
 
 function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
@@ -10933,7 +10959,7 @@ let data2 = data.id;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern44.test(data2)){
+if(!pattern45.test(data2)){
 validate73.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -10981,7 +11007,7 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern92.test(data4)){
+if(!pattern93.test(data4)){
 validate73.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }
@@ -11071,7 +11097,7 @@ let data8 = data.signature;
 const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
-if(!pattern9.test(data8)){
+if(!pattern10.test(data8)){
 validate73.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
