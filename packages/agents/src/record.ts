@@ -23,8 +23,8 @@ export type AgentRecordInput = {
   readonly capabilities: readonly string[]
   /** multiaddrs */
   readonly addresses: readonly string[]
-  /** hash of the card, null where there is none */
-  readonly card: string | null
+  /** agents that take messages, each with the hash of its card; at most 16 */
+  readonly agents: readonly { readonly id: string; readonly card: string }[]
   readonly withdrawn?: boolean
   /** ms since epoch */
   readonly now: number
@@ -47,7 +47,7 @@ export function agentRecord(input: AgentRecordInput, signer: KeyPair): AgentReco
     withdrawn: input.withdrawn ?? false,
     capabilities: [...new Set(input.capabilities)].sort(),
     addresses: [...input.addresses],
-    card: input.card,
+    agents: [...input.agents],
   }
   const record = validate('AgentRecord', { ...body, signature: signDocument('agentRecord', body, signer) })
   checkSize(record)

@@ -23,7 +23,7 @@ const record = (change: Partial<AgentRecordInput> = {}, signer = pair) =>
       seq: 1,
       capabilities: ['b', 'a', 'b'],
       addresses: ['/ip4/10.0.0.1/tcp/1'],
-      card: null,
+      agents: [],
       now: clock.now(),
       ...change,
     },

@@ -2,11 +2,12 @@
  * What an operation is: a name, the schema of its input, who may ask, how far the lease must reach, and one
  * function that calls one level package. Doors never see this; they call by name.
  */
-import type { Clearance, Clock, Config, Identity, KeyPair } from '@csb/core'
+import type { Clearance, Clock, Config, Identity, KeyPair, NodeError } from '@csb/core'
 import type { LeaseRequest, Principal } from '@csb/authority'
 import type { Store, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { MessagePort, Peers } from './peers.ts'
+import type { Runs } from './runs.ts'
 
 /** What every operation can rely on: the node's parts, handed in once. */
 export type Parts = {
@@ -21,6 +22,11 @@ export type Parts = {
   readonly version: string
   /** where agents on this node can be reached over HTTP; ends without a slash */
   httpUrl(): string
+  /** what an attached agent sees of the environment */
+  readonly agentEnvironment: Readonly<Record<string, string>>
+  readonly runs: Runs
+  /** Let it go on after the answer; its end is awaited when the node stops. */
+  background(work: Promise<unknown>): void
 }
 
 /** Structured, no secrets, no content. */
@@ -46,8 +52,12 @@ export type Context = Parts & {
    * @param effect what the record tells, made from the value; a `commit` member is indexed for explain
    */
   write<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T>
-  /** Ask for another operation as the same caller's principal, within the same run. */
-  readonly authorize: (needs: LeaseRequest) => void
+  /** The same, and the record's place: its number and leaf hash. */
+  tell<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<{ value: T; seq: { seq: number; leaf: string } }>
+  /** Record an outcome that is no success, together with what it leaves behind. */
+  note(error: NodeError, effect: Effect, work?: (tx: Transaction) => void): Promise<void>
+  /** The same request, carried on by somebody else: an agent under the lease of its run. */
+  become(principal: Principal, run: string): Context
 }
 
 /** Who may ask: `lease` needs one that reaches; `peer` a Noise peer; `nobody` anyone, for public cards and health. */
@@ -68,7 +78,7 @@ export type Operation = {
 
 /** The home an input speaks of, or the node's own. */
 export const homeOf = (input: { readonly home?: string | undefined }, parts: Pick<Parts, 'identity'>): string =>
-  input.home ?? parts.identity.home ?? ''
+  input.home ?? parts.identity.home ?? 'none'
 
 /** How a home at this node is named in leases. */
 export const locationOf = (parts: Pick<Parts, 'key'>, home: string): string => `nas://${parts.key.peerId}/${home}`

@@ -3,9 +3,9 @@
  * Each step has one error exit; a refusal at any of them is written into the record before it is answered.
  * @clause L1.1, L1.5
  */
-import { EXIT, checkSchema, fail, newId, toNodeError, type Clearance, type NodeError } from '@csb/core'
-import { allows, appendRecord, isWritable, principalOf, type LeaseRequest, type Principal, type RecordEntry } from '@csb/authority'
-import { createReadList, type Transaction, type View } from '@csb/store'
+import { EXIT, checkSchema, fail, newId, toNodeError, type NodeError } from '@csb/core'
+import { allows, appendRecord, checkHeld, clearanceOfLease, principalOf, type LeaseRequest, type Principal, type RecordEntry } from '@csb/authority'
+import { createReadList, type View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
 import type { Folding } from './refusals.ts'
@@ -21,7 +21,12 @@ export type Pipeline = {
 type Emit = (event: ServiceEvent) => void
 
 /** What is known of a request when something goes wrong with it. */
-type Known = { readonly caller: Caller; readonly operation: Operation; readonly run: string; readonly principal?: Principal }
+type Known = {
+  readonly caller: Caller
+  readonly operation: Operation
+  readonly run: string
+  readonly principal?: Principal
+}
 
 export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipeline {
   const refuse = async (known: Known, error: NodeError): Promise<void> => {
@@ -33,11 +38,12 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
 
   return {
     admit: async (caller, operation, input, options) => {
-      const run = newId('run', parts.clock.now())
+      let run = newId('run', parts.clock.now())
       let principal: Principal | undefined
       try {
         checkSchema(operation.input, input)
         principal = identify(parts, caller, operation)
+        run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
       } catch (error) {
         const reason = toNodeError(error)
@@ -92,42 +98,52 @@ function reach(principal: Principal, needs: LeaseRequest): void {
 }
 
 function createContext(parts: Parts, known: Required<Known>, options: PerformOptions, emit: Emit): Context {
-  const { principal } = known
-  const reads = createReadList()
+  const { principal, run } = known
+  const reads = parts.runs.reads.get(run) ?? createReadList()
   const noted = <V extends View>(view: V): V => Object.defineProperty(view, 'noteRead', { value: reads.noteRead })
+  const requestId = options.requestId ?? newId('request', parts.clock.now())
+  const signal = options.signal ?? new AbortController().signal
+
+  const tell: Context['tell'] = async (work, effect) => {
+    const { value, seq } = await parts.store.transact(async (tx) => {
+      // a lease that ended since the request began must not write
+      checkHeld(tx, principal, parts.clock.now())
+      const done = await work(noted(tx))
+      const told = effect(done)
+      const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
+      const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit }
+      return { value: done, seq: appendRecord(tx, entry, parts.clock.now()) }
+    })
+    emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq: seq.seq })
+    return { value, seq }
+  }
+
   return {
     ...parts,
     caller: known.caller,
     principal,
-    clearance: clearanceOfLease(principal),
-    run: known.run,
-    requestId: options.requestId ?? newId('request', parts.clock.now()),
-    signal: options.signal ?? new AbortController().signal,
+    clearance: principal.lease === null ? { level: 'public', tags: [] } : clearanceOfLease(principal.lease),
+    run,
+    requestId,
+    signal,
     get view() {
       return noted(parts.store.view())
     },
-    authorize: (needs) => reach(principal, needs),
-    write: async <T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T> => {
-      const { value, seq } = await parts.store.transact(async (tx) => {
-        // a lease that ended since the request began must not write
-        if (principal.leaseHash !== null) isWritable(tx, principal, parts.clock.now())
-        const done = await work(noted(tx))
-        const told = effect(done)
-        const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
-        const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit }
-        return { value: done, seq: appendRecord(tx, entry, parts.clock.now()).seq }
+    tell,
+    write: async (work, effect) => (await tell(work, effect)).value,
+    note: async (error, effect, work) => {
+      const outcome = error.row.exit === EXIT.refused ? 'refused' : 'failed'
+      const seq = await parts.store.transact((tx) => {
+        work?.(tx)
+        const entry = { ...entryOf(known, outcome, effect), code: error.code, reads: reads.reads }
+        return appendRecord(tx, entry, parts.clock.now()).seq
       })
-      emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq })
-      return value
+      emit({ kind: 'record', operation: known.operation.name, outcome, seq })
     },
+    become: (other, otherRun) =>
+      createContext(parts, { ...known, principal: other, run: otherRun }, { requestId, signal: new AbortController().signal }, emit),
   }
 }
-
-/** What a lease lets its holder see; nothing granted is public only. */
-const clearanceOfLease = ({ lease }: Principal): Clearance => ({
-  level: lease?.labels_max ?? 'public',
-  tags: lease?.label_tags ?? [],
-})
 
 const actorOf = ({ principal, caller }: Known): string =>
   principal?.did ?? (caller.kind === 'peer' ? caller.did : `${caller.door}:${caller.kind}`)

@@ -245,16 +245,18 @@ async function sendPages<T>(port: Port, items: readonly T[], page: Page<T>): Pro
   }
 }
 
-async function receivePages<K extends 'tombstones' | 'list' | 'want', T>(
+type Paged = Extract<SyncMessage, { type: 'tombstones' | 'list' | 'want' }>
+
+async function receivePages<K extends Paged['type'], T>(
   port: Port,
   kind: K,
-  itemsOf: (message: Extract<SyncMessage, { type: K }>) => readonly T[],
+  itemsOf: (message: Extract<Paged, { type: K }>) => readonly T[],
 ): Promise<T[]> {
   const all: T[] = []
   for (let burst = 0; ; burst++) {
     if (burst > LIMITS.syncBursts) fail('PEER_MISBEHAVED', { reason: 'no end' })
-    const message = expectMessage(kind, await port.receive())
-    all.push(...itemsOf(message))
+    const message: Paged = expectMessage<Paged['type']>(kind, await port.receive())
+    all.push(...itemsOf(message as Extract<Paged, { type: K }>))
     if (message.last) return all
   }
 }

@@ -1,7 +1,6 @@
 /** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
-import { fail, type Clearance, type Grant, type Revocation } from '@csb/core'
+import { fail, type Clearance, type Grant } from '@csb/core'
 import {
-  LEVEL_RANKS,
   grantHash,
   listGrants,
   listTrust,
@@ -12,11 +11,10 @@ import {
   untrust,
   verifyChain,
   isRevoked,
+  type Rank,
 } from '@csb/authority'
 import { locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
-
-type Rank = (typeof LEVEL_RANKS)[number]
 
 /** What changes authority needs a lease that may write everywhere in the node's own home. */
 const owning = (_input: unknown, parts: Parts) => ({
@@ -37,10 +35,10 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash: st
       const verified = verifyChain({
         chain,
         now,
-        isRevoked: (hash) => isRevoked(tx, hash),
+        isRevoked: (hash, by) => isRevoked(tx, hash, by),
         trustedRoot: (did) => trusted(tx, did),
       })
-      storeGrant(tx, { chain: verified.chain, now, ...(tokenHash === undefined ? {} : { tokenHash }) })
+      storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
       return verified
     },
     ({ leaf, leafHash }) => ({ grant: leafHash, id: leaf.delegation.id, grantee: leaf.delegation.grantee_key }),
@@ -156,9 +154,9 @@ export const authorityOperations: readonly Operation[] = [
 
 /** @returns the hash that was revoked */
 async function revokeGrant(context: Context, document: unknown): Promise<string> {
-  const done: Revocation = await context.write(
+  const { revocation } = await context.write(
     (tx) => revoke(tx, document, context.clock.now()),
-    ({ revocation }) => ({ revoked: revocation.target, by: revocation.by, reason: revocation.reason }),
+    (done) => ({ revoked: done.revocation.target, by: done.revocation.by, reason: done.revocation.reason }),
   )
-  return done.revocation.target
+  return revocation.target
 }

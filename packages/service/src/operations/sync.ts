@@ -4,14 +4,14 @@
  * @clause L4.1, L4.2, L4.3
  */
 import { fail } from '@csb/core'
-import { rightsOf, trusted, verifyCredential, type Rights } from '@csb/authority'
+import { trusted } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
-import { applyTombstone, finishErasures } from '@csb/guard'
+import { applyTombstone, finishErasures, isForgotten } from '@csb/guard'
 import { putNotes, removeNotes } from '@csb/memory'
 import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { credentialOf } from '../credentials.ts'
+import { credentialOf, peerRights } from '../credentials.ts'
 import { homeOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -94,8 +94,7 @@ async function knownHome(context: Context, id: string, offer: Presented | undefi
 
 async function runSession(context: Context, port: MessagePort, did: string, home: Home, presented: Presented): Promise<SyncReport> {
   const { clock, store } = context
-  const shown = verifyCredential(store.view(), { chain: presented.credential, did, home, self: context.key.did, now: clock.now() })
-  const rights = (): Rights => rightsOf(store.view(), { did, home, credential: shown, self: context.key.did, now: clock.now() })
+  const rights = () => peerRights(context, did, home.id, presented.credential)
   const report = await syncSession(port, {
     store,
     home: home.id,
@@ -124,8 +123,9 @@ async function apply(context: Context, did: string, home: Home, arrival: Arrival
         if (result.applied) count++
         commit = result.commit ?? commit
       }
-      if (arrival.notes.length > 0) {
-        const result = await putNotes(tx, { ...shared, notes: arrival.notes, message: `take in ${arrival.notes.length} notes` })
+      const notes = arrival.notes.filter((note) => !isForgotten(tx, home.id, note.entry.id))
+      if (notes.length > 0) {
+        const result = await putNotes(tx, { ...shared, notes, message: `take in ${notes.length} notes` })
         count += result.applied.length
         commit = result.commit
       }

@@ -1,0 +1,139 @@
+/**
+ * Makes a node: the owner's key, the node's own key, its home with a protected main, the grant by which the
+ * owner lets it act, the lease of the owner's command line, and its two files for people.
+ */
+import { createKeyPair, exportSeed, fail, toBase64Url, type Identity, type KeyPair } from '@csb/core'
+import { rm } from 'node:fs/promises'
+import { appendRecord, createToken, draftGrant, signGrant, storeGrant, tokenHash, trust } from '@csb/authority'
+import { createHome } from '@csb/files'
+import { key, openStore, type Transaction } from '@csb/store'
+import { makeFolder, pathOf, readText, writeJson, writeText } from './data-folder.ts'
+import { commandLease, nodeLease } from './leases.ts'
+import { createOwner, keepOwner, openOwner, readOwner, type Custody } from './owner.ts'
+
+export type InitOptions = {
+  readonly directory: string
+  /** name of the node */
+  readonly name: string
+  /** name of the owner; default the node's name followed by "'s owner" */
+  readonly ownerName?: string
+  readonly custody: Custody
+  /** a folder whose owner this node joins: same owner, and with it the same home */
+  readonly join?: { readonly directory: string; readonly passphrase?: string }
+  /** false: a node without a home, for a gateway */
+  readonly withHome: boolean
+  /** ms since epoch */
+  readonly now: number
+}
+
+export type Initialised = { readonly identity: Identity; readonly token: string }
+
+/**
+ * @throws ALREADY_INITIALISED, PASSPHRASE, DISK_FULL
+ */
+export async function initNode(options: InitOptions): Promise<Initialised> {
+  const { directory } = options
+  if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
+  await makeFolder(directory)
+
+  const owner = await ownerOf(options)
+  const node = createKeyPair()
+  const token = createToken()
+  const identity = await writeState(options, { owner, node, token })
+  await writeJson(directory, 'nodeKey', { v: 1, did: node.did, seed: toBase64Url(exportSeed(node)) })
+  await writeText(directory, 'token', `${token}\n`)
+  await writeJson(directory, 'config', {})
+  // last: the folder counts as a node only when everything else is there
+  await writeJson(directory, 'identity', identity)
+  return { identity, token }
+}
+
+type Made = { readonly owner: { readonly name: string; readonly key: KeyPair }; readonly node: KeyPair; readonly token: string }
+
+/** Everything that goes into the store, in one transaction. */
+async function writeState(options: InitOptions, made: Made): Promise<Identity> {
+  const { directory } = options
+  const join = await joinedHome(options)
+  // a folder that a stopped attempt left behind holds a store without a node: begin anew
+  await rm(pathOf(directory, 'database'), { recursive: true, force: true })
+  const store = await openStore(pathOf(directory, 'database'))
+  try {
+    return await store.transact((tx) => {
+      const origin = made.node.did
+      const owner = { name: made.owner.name, did: made.owner.key.did }
+      const id = join === null ? {} : { id: join }
+      const home = options.withHome ? createHome(tx, { ...id, owner: owner.did, origin, now }).id : null
+      const identity = identityOf(options, made, home)
+      trust(tx, { ...owner, ceiling: 'override', clearance: { level: 'sealed', tags: ['*'] } })
+      grantAll(tx, identity, made, now)
+      return identity
+    })
+  } finally {
+    await store.close()
+  }
+}
+
+const identityOf = (options: InitOptions, { owner, node }: Made, home: string | null): Identity => ({
+  v: 1,
+  name: options.name,
+  did: node.did,
+  peer_id: node.peerId,
+  owner: { name: owner.name, did: owner.key.did },
+  home,
+  created_at: options.now,
+  memory_level_map: { hot: 'hot', warm: 'warm', cold: 'cold' },
+  memory_storage: 'git objects in LevelDB, one Markdown note a file',
+  delegations: [],
+})
+
+/** The owner lets the node act, and the command line on this machine; both are in the record from the start. */
+function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, now: number): void {
+  const from = identity.owner
+  const shared = { type: 'global' as const, from, scope: ['*'], level: 'request' as const, now, ttlMs: null }
+  const node = { name: identity.name, did: identity.did }
+  const nodeGrant = signGrant(
+    draftGrant({ ...shared, to: node, audience: ['*'], maxDepth: 2, lease: nodeLease(identity) }),
+    owner.key,
+  )
+  const commandGrant = signGrant(
+    draftGrant({ ...shared, to: from, audience: [identity.did], lease: commandLease(identity) }),
+    owner.key,
+  )
+  const lease = storeGrant(tx, { chain: [nodeGrant] })
+  storeGrant(tx, { chain: [commandGrant], tokenHash: tokenHash(token) })
+  tx.putJson(key('meta', 'node-grant'), lease)
+  appendRecord(
+    tx,
+    {
+      operation: 'node.init',
+      outcome: 'done',
+      actor: from.did,
+      door: 'command',
+      run: null,
+      lease,
+      reads: [],
+      effect: { node: identity.did, home: identity.home },
+    },
+    now,
+  )
+}
+
+async function ownerOf(options: InitOptions): Promise<{ name: string; key: KeyPair }> {
+  const { directory, custody, join } = options
+  if (join === undefined) {
+    const name = options.ownerName ?? `${options.name}'s owner`
+    return { name, key: await createOwner(directory, name, custody) }
+  }
+  const { name } = await readOwner(join.directory)
+  const ownerKey = await openOwner(join.directory, join.passphrase)
+  await keepOwner(directory, name, ownerKey, custody)
+  return { name, key: ownerKey }
+}
+
+/** The home of the node that is joined: the same id, so that both hold the same home. */
+async function joinedHome({ join }: InitOptions): Promise<string | null> {
+  if (join === undefined) return null
+  const text = await readText(join.directory, 'identity')
+  const identity = text === undefined ? undefined : (JSON.parse(text) as Partial<Identity>)
+  return identity?.home ?? null
+}

@@ -1,0 +1,59 @@
+/**
+ * What the node does by itself: renew its record, keep pairs in step that have synced before, finish what a crash
+ * interrupted. The only timers of the service.
+ */
+import { delay, isNodeError } from '@csb/core'
+import { failInterruptedTasks } from '@csb/agents'
+import { finishErasures } from '@csb/guard'
+import { publishRecord, withdrawRecord } from './directory.ts'
+import type { Parts } from './operation.ts'
+import type { SyncRow } from './operations/sync.ts'
+import type { Service } from './service.ts'
+
+/** A record lives 48 hours and is renewed far more often, so that short outages of the network do not matter. */
+const RENEW_MS = 30 * 60_000
+const NODE = { kind: 'node', door: 'timer' } as const
+
+export type Jobs = { stop(): Promise<void> }
+
+/** Put right what the last stop left behind, then begin. */
+export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
+  await finishErasures(parts.store)
+  await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const intervalMs = parts.config.sync?.interval_ms ?? 60_000
+  const running = [
+    every(RENEW_MS, signal, () => publishRecord(parts), parts),
+    every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
+  ]
+  return {
+    stop: async () => {
+      stopping.abort()
+      await Promise.allSettled(running)
+      await withdrawRecord(parts).catch(() => undefined)
+    },
+  }
+}
+
+/** Run, wait, run again. A failure is logged and the next turn comes all the same. */
+async function every(ms: number, signal: AbortSignal, work: () => Promise<unknown>, parts: Parts, firstMs = 0): Promise<void> {
+  let waitMs = firstMs
+  while (!signal.aborted) {
+    try {
+      await delay(waitMs, signal)
+      await work()
+    } catch (error) {
+      if (signal.aborted) return
+      parts.log('debug', 'job failed', { code: isNodeError(error) ? error.code : String(error) })
+    }
+    waitMs = ms
+  }
+}
+
+async function syncAll(service: Service, signal: AbortSignal): Promise<void> {
+  const { items } = (await service.perform(NODE, 'sync.status', {}, { signal })) as { items: readonly SyncRow[] }
+  for (const { did, home } of items) {
+    await service.perform(NODE, 'sync.run', { did, home }, { signal }).catch(() => undefined)
+  }
+}

@@ -1,0 +1,91 @@
+/** Agents: attach and detach a command, show its card, find agents on other nodes. */
+import { fail, type AgentsAttach, type AgentRecord } from '@csb/core'
+import { agentCard, attachAgent, detachAgent, getAgent, listAgentRecords, listAgents, signCard } from '@csb/agents'
+import { publishRecord } from '../directory.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+
+const executing = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'exec' as const,
+})
+
+/** The signed card of an agent here. */
+export function cardOf(context: Pick<Context, 'view' | 'identity' | 'key' | 'httpUrl'>, id: string) {
+  const { name, did, peer_id: peerId } = context.identity
+  return signCard(agentCard({ agent: getAgent(context.view, id), node: { name, did, peerId }, url: context.httpUrl() }), context.key)
+}
+
+export const agentOperations: readonly Operation[] = [
+  {
+    name: 'agents.list',
+    input: 'AgentsList',
+    kind: 'read',
+    open: 'lease',
+    run: async ({ view }: Context) => ({ items: await listAgents(view) }),
+  },
+  {
+    name: 'agents.attach',
+    input: 'AgentsAttach',
+    kind: 'write',
+    open: 'lease',
+    needs: executing,
+    run: async (context: Context, input: AgentsAttach) => {
+      const agent = await context.write(
+        (tx) => attachAgent(tx, input, context.clock.now()),
+        ({ id, skills }) => ({ agent: id, skills: skills.map((skill) => skill.id) }),
+      )
+      context.background(publishRecord(context))
+      return agent
+    },
+  },
+  {
+    name: 'agents.detach',
+    input: 'AgentsDetach',
+    kind: 'write',
+    open: 'lease',
+    needs: executing,
+    run: async (context: Context, input: { id: string }) => {
+      await context.write(
+        (tx) => detachAgent(tx, input.id),
+        ({ id }) => ({ agent: id }),
+      )
+      context.background(publishRecord(context))
+      return { id: input.id }
+    },
+  },
+  {
+    name: 'agents.card',
+    input: 'AgentsCard',
+    kind: 'read',
+    open: 'nobody',
+    run: async (context: Context, input: { agent?: string; did?: string }) => {
+      if (input.did === undefined || input.did === context.key.did) return cardOf(context, await agentOrFirst(context, input.agent))
+      // a stranger's request must not make this node dial
+      if (context.principal.lease === null) fail('LEASE_REQUIRED', { operation: 'agents.card' })
+      return context.peers.card(input.did, input.agent ?? '', null, { signal: context.signal })
+    },
+  },
+  {
+    name: 'agents.find',
+    input: 'AgentsFind',
+    kind: 'call',
+    open: 'lease',
+    run: async (context: Context, input: { did?: string; capability?: string; limit?: number }) => {
+      const { peers, signal, view, clock } = context
+      if (input.did !== undefined) {
+        const record = await peers.findRecord(input.did, { signal })
+        return { items: record === undefined ? [] : [record] }
+      }
+      const limit = input.limit ?? 10
+      if (input.capability === undefined) return { items: await listAgentRecords(view, clock.now()) }
+      const found: readonly AgentRecord[] = await peers.findProviders(input.capability, limit, { signal })
+      return { items: found }
+    },
+  },
+]
+
+/** The agent asked for, or the first by id: the face of a node that has one. */
+async function agentOrFirst({ view }: Context, id: string | undefined): Promise<string> {
+  if (id !== undefined && id !== '') return id
+  return (await listAgents(view))[0]?.id ?? fail('NOT_FOUND', { reason: 'no agent is attached' })
+}

@@ -1,0 +1,118 @@
+/** A2A operations: send, stream, get, list, cancel, subscribe, for agents here and elsewhere; and inbound envelopes. */
+import { checkEnvelope, type JsonObject } from '@csb/agents'
+import type { Rank } from '@csb/authority'
+import type { Envelope } from '@csb/core'
+import { answer, answerStream, isStreaming } from '../answers.ts'
+import type { Arrival, Body } from '../messages.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { askOut, sendOut, type Outbound } from '../outbound.ts'
+import type { EnvelopeReply } from '../peers.ts'
+
+type Addressed = {
+  readonly agent: string
+  readonly did?: string
+  readonly params: JsonObject
+  readonly delegation?: string
+  readonly level?: Rank
+  readonly scope?: readonly string[]
+}
+
+const sending = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'send' as const,
+})
+
+const isHere = (input: Addressed, parts: Parts): boolean => input.did === undefined || input.did === parts.key.did
+
+function arrivalOf(context: Context, input: Addressed, method: string): Arrival {
+  const body: Body = { method, params: input.params }
+  return { agent: input.agent, owner: context.principal.did ?? context.key.did, body }
+}
+
+function outboundOf(input: Addressed, method: string): Outbound {
+  const { did = '', agent, params, delegation, level, scope } = input
+  return {
+    did,
+    agent,
+    body: { method, params },
+    ...(delegation === undefined ? {} : { delegation }),
+    ...(level === undefined ? {} : { level }),
+    ...(scope === undefined ? {} : { scope }),
+  }
+}
+
+/** Messages that leave are recorded: to whom, for which agent, by which delegation. */
+const told = (input: Addressed, method: string) => ({
+  method,
+  to: input.did,
+  agent: input.agent,
+  ...(input.delegation === undefined ? {} : { delegation: input.delegation }),
+})
+
+const unary = (name: string, method: string, input: string): Operation => ({
+  name,
+  input,
+  kind: 'call',
+  open: 'lease',
+  needs: sending,
+  run: async (context: Context, asked: Addressed) => {
+    if (isHere(asked, context)) return answer(context, arrivalOf(context, asked, method))
+    const result = await askOut(context, outboundOf(asked, method))
+    if (method === 'SendMessage') await context.write(() => undefined, () => told(asked, method))
+    return result
+  },
+})
+
+const streaming = (name: string, method: string, input: string): Operation => ({
+  name,
+  input,
+  kind: 'stream',
+  open: 'lease',
+  needs: sending,
+  run: async function* (context: Context, asked: Addressed) {
+    if (isHere(asked, context)) {
+      yield* answerStream(context, arrivalOf(context, asked, method))
+      return
+    }
+    if (method === 'SendStreamingMessage') await context.write(() => undefined, () => told(asked, method))
+    yield* sendOut(context, outboundOf(asked, method))
+  },
+})
+
+export const taskOperations: readonly Operation[] = [
+  unary('agents.send', 'SendMessage', 'AgentsSend'),
+  unary('agents.getTask', 'GetTask', 'AgentsTask'),
+  unary('agents.listTasks', 'ListTasks', 'AgentsTask'),
+  unary('agents.cancelTask', 'CancelTask', 'AgentsTask'),
+  streaming('agents.stream', 'SendStreamingMessage', 'AgentsSend'),
+  streaming('agents.subscribe', 'SubscribeToTask', 'AgentsTask'),
+  {
+    name: 'agents.deliver',
+    input: 'AgentsDeliver',
+    kind: 'stream',
+    open: 'peer',
+    run: async function* (context: Context, input: { envelope: unknown }): AsyncGenerator<EnvelopeReply> {
+      const peer = context.principal.did ?? ''
+      const envelope = checkEnvelope(input.envelope, { peer, self: context.key.did, now: context.clock.now() })
+      const arrival = arrivalOfEnvelope(envelope)
+      const reply = (result: unknown, done: boolean): EnvelopeReply => ({
+        id: envelope.id,
+        body: { jsonrpc: '2.0', id: envelope.body.id ?? null, result },
+        done,
+      })
+      if (!isStreaming(envelope.body.method)) {
+        yield reply(await answer(context, arrival), true)
+        return
+      }
+      for await (const event of answerStream(context, arrival)) yield reply(event, false)
+      yield { id: envelope.id, body: null, done: true }
+    },
+  },
+]
+
+const arrivalOfEnvelope = (envelope: Envelope): Arrival => ({
+  agent: envelope.agent,
+  owner: envelope.from,
+  body: { method: envelope.body.method, params: (envelope.body.params ?? {}) as JsonObject },
+  ...(envelope.authority === undefined ? {} : { beside: envelope.authority }),
+})

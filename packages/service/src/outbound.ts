@@ -1,0 +1,70 @@
+/** A2A requests to an agent on another node: an envelope, and authority on it where the caller asked for it. */
+import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
+import { createEnvelope, type JsonObject } from '@csb/agents'
+import { findGrant, payloadDigest, signAuthority, type Rank } from '@csb/authority'
+import type { Body } from './messages.ts'
+import type { Context } from './operation.ts'
+
+/** How long an authority lives: long enough to be delivered, short enough to be of no use later. */
+const AUTHORITY_MS = 5 * 60_000
+
+export type Outbound = {
+  readonly did: string
+  readonly agent: string
+  readonly body: Body
+  /** delegation id or grant hash to speak with */
+  readonly delegation?: string
+  readonly level?: Rank
+  readonly scope?: readonly string[]
+}
+
+/** Send and give the answers as they come: JSON-RPC results. */
+export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
+  const envelope = envelopeOf(context, outbound)
+  for await (const reply of context.peers.request(envelope, { signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal) })) {
+    const { result } = (reply.body ?? {}) as { result?: unknown }
+    if (result !== undefined) yield result
+    if (reply.done) return
+  }
+}
+
+/** One answer. @throws PEER_MISBEHAVED where none came */
+export async function askOut(context: Context, outbound: Outbound): Promise<unknown> {
+  for await (const result of sendOut(context, outbound)) return result
+  return fail('PEER_MISBEHAVED', { reason: 'no answer' })
+}
+
+function envelopeOf(context: Context, outbound: Outbound): Envelope {
+  const { clock, key } = context
+  const { did, agent, body } = outbound
+  const authority = outbound.delegation === undefined ? undefined : authorityOf(context, outbound, outbound.delegation)
+  const message = (body.params['message'] ?? {}) as JsonObject
+  return createEnvelope(
+    {
+      from: key.did,
+      to: did,
+      agent,
+      context: typeof message['contextId'] === 'string' && message['contextId'] !== '' ? message['contextId'] : null,
+      ...(authority === undefined ? {} : { authority: authority as never }),
+      body: { jsonrpc: '2.0', id: newId('request', clock.now()), method: body.method, params: { ...body.params } },
+    },
+    clock.now(),
+  )
+}
+
+/** @throws NOT_FOUND where there is no such delegation, GRANT_INVALID where this node is not its holder */
+function authorityOf(context: Context, { did, body, level, scope }: Outbound, delegation: string) {
+  const chain = findGrant(context.view, delegation)
+  const leaf = chain.at(-1) ?? fail('NOT_FOUND', { grant: delegation })
+  if (leaf.delegation.grantee_key !== context.key.did) fail('GRANT_INVALID', { reason: 'holder_mismatch' })
+  const init = {
+    chain,
+    payload: payloadDigest(body),
+    level: level ?? leaf.delegation.level,
+    scope: scope ?? leaf.delegation.scope,
+    audience: did,
+    now: context.clock.now(),
+    ttlMs: AUTHORITY_MS,
+  }
+  return signAuthority(init, context.key)
+}

@@ -1,0 +1,275 @@
+/**
+ * Running an attached agent: under a lease of its own, minted by this node as a child of the owner's grant to
+ * it, so that every commit leads from run to lease to owner. What the agent writes lands on its own branch;
+ * what the lease does not reach is refused and told.
+ * @clause L0.1, L1.2, L1.5
+ */
+import { NodeError, fail, newId, toNodeError, utf8, type Clearance, type Grant, type Lease } from '@csb/core'
+import {
+  appendTaskEvent,
+  createReply,
+  createTaskBus,
+  failureUpdate,
+  runCommand,
+  type AgentEvent,
+  type AgentResult,
+  type AttachedAgent,
+  type TaskBus,
+  type TaskUpdate,
+} from '@csb/agents'
+import { allows, createToken, draftGrant, findGrant, grantHash, meet, signGrant, storeGrant, tokenHash, type Principal } from '@csb/authority'
+import { commitFiles, validatePath } from '@csb/files'
+import { createReadList, key, type ReadEntry, type Transaction, type View } from '@csb/store'
+import { locationOf, type Context, type Parts } from './operation.ts'
+
+/** A run's lease outlives the agent's deadline by this, so that its result can still be committed. */
+const GRACE_MS = 60_000
+
+/** The branch of a run. */
+export const runBranch = (task: string): string => `runs/${task}`
+
+/** What is going on now, in memory: to cancel it, to note what it reads, to wake who waits for it. */
+export type Runs = {
+  readonly bus: TaskBus
+  readonly active: Map<string, ActiveRun>
+  /** reads of a run that its own requests make, by run id */
+  readonly reads: Map<string, ReadList>
+}
+
+type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
+
+export type ActiveRun = {
+  readonly agent: string
+  /** root of the authority it runs under, and its scope; null for an ordinary message */
+  readonly origin: string | null
+  readonly scope: readonly string[]
+  readonly abort: AbortController
+}
+
+export const createRuns = (): Runs => ({ bus: createTaskBus(), active: new Map(), reads: new Map() })
+
+export type RunInit = {
+  readonly agent: AttachedAgent
+  /** id of the A2A task, or of the handoff, that this run works on */
+  readonly task: string
+  /** what the agent is given as `input` besides its run and lease */
+  readonly input: Readonly<Record<string, unknown>>
+  /** the most its lease may reach */
+  readonly ceiling: Lease
+  readonly signal: AbortSignal
+}
+
+/** A run that may begin: the context in which it acts, and what the agent is told. */
+export type PreparedRun = {
+  readonly context: Context
+  readonly lease: Lease
+  readonly leaseHash: string
+  events(): AsyncGenerator<AgentEvent>
+}
+
+/**
+ * Mint the run's lease and make its command ready.
+ * @throws SCOPE_EXCEEDED where nothing is left of the ceiling
+ */
+export async function prepareRun(context: Context, init: RunInit): Promise<PreparedRun> {
+  const { store, config, key: nodeKey } = context
+  const timeoutMs = init.agent.timeout_ms ?? config.agents?.timeout_ms ?? 120_000
+  const token = createToken()
+  const minted = await store.transact((tx) => mintRunLease(tx, context, init, timeoutMs, tokenHash(token)))
+  const principal: Principal = {
+    kind: 'agent',
+    did: nodeKey.did,
+    name: init.agent.name,
+    lease: minted.lease,
+    leaseHash: grantHash(minted.grant),
+    chain: minted.chain,
+  }
+  const run = init.task
+  const reads = context.runs.reads.get(run) ?? createReadList()
+  context.runs.reads.set(run, reads)
+  const told = {
+    v: 1,
+    run,
+    agent: init.agent.id,
+    branch: runBranch(init.task),
+    lease: { actions: minted.lease.actions, paths: minted.lease.paths ?? [], labels_max: minted.lease.labels_max ?? 'public' },
+    ...init.input,
+  }
+  return {
+    context: context.become(principal, run),
+    lease: minted.lease,
+    leaseHash: grantHash(minted.grant),
+    events: () =>
+      runCommand(init.agent, told as never, {
+        signal: init.signal,
+        timeoutMs,
+        outputBytes: init.agent.output_bytes ?? config.agents?.output_bytes ?? 4_194_304,
+        env: { ...context.agentEnvironment, CSB_URL: context.httpUrl(), CSB_TOKEN: token, CSB_RUN: run },
+      }),
+  }
+}
+
+type Minted = { readonly grant: Grant; readonly lease: Lease; readonly chain: readonly Grant[] }
+
+/** A child of the owner's grant to this node: for one task, for the time its agent may take, never passed on. */
+function mintRunLease(tx: Transaction, parts: Parts, init: RunInit, timeoutMs: number, hash: string): Minted {
+  const now = parts.clock.now()
+  const parent = nodeChain(tx)
+  const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
+  const own = root.authorization_details?.[0] ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
+  const lease = meet(own, init.ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
+  const { did } = parts.key
+  const grant = signGrant(
+    draftGrant({
+      type: 'single',
+      from: { name: root.delegation.grantee, did },
+      to: { name: init.agent.name.normalize('NFC'), did },
+      audience: [did],
+      scope: [`agent-${init.agent.id}`],
+      level: 'request',
+      now,
+      ttlMs: timeoutMs + GRACE_MS,
+      parent: root,
+      task: init.task,
+      lease,
+    }),
+    parts.key,
+  )
+  const chain = [...parent, grant]
+  storeGrant(tx, { chain, tokenHash: hash })
+  return { grant, lease, chain }
+}
+
+/** The chain by which the owner lets this node act, root first; empty where there is none. */
+export function nodeChain(view: View): readonly Grant[] {
+  const hash = view.getJson<string>(key('meta', 'node-grant'))
+  return hash === undefined ? [] : findGrant(view, hash)
+}
+
+/** What a message that carries no authority may reach: nothing of the home. Its answer is all that comes of it. */
+export const visitorCeiling = (location: string): Lease => ({
+  type: 'urn:csb:lease:1',
+  locations: [location],
+  actions: ['send'],
+})
+
+/** What a run on behalf of somebody else may reach: its own branch, up to the level that somebody may see. */
+export const runCeiling = (location: string, task: string, clearance: Clearance): Lease => ({
+  type: 'urn:csb:lease:1',
+  locations: [location],
+  actions: ['list', 'read', 'write'],
+  paths: ['/'],
+  branches: [runBranch(task)],
+  labels_max: clearance.level,
+  ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
+})
+
+/** Commit an agent's files to its branch: those the lease reaches, or none. @throws SCOPE_EXCEEDED */
+export function commitResult(tx: Transaction, context: Context, task: string, files: AgentResult['files']) {
+  const { principal, clock, identity } = context
+  if (files === undefined || files.length === 0) return undefined
+  const home = identity.home ?? fail('SCOPE_EXCEEDED', { field: 'locations', reason: 'this node has no home' })
+  const branch = runBranch(task)
+  for (const { path } of files) {
+    const request = { location: locationOf(context, home), action: 'write' as const, path: `/${validatePath(path)}`, branch }
+    const verdict = principal.lease === null ? { ok: false as const, field: 'lease' } : allows(principal.lease, request)
+    if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, path, branch })
+  }
+  const done = commitFiles(tx, {
+    home,
+    branch,
+    changes: files.map(({ path, text }) => ({ path, bytes: utf8(text) })),
+    author: { name: principal.name, did: principal.did ?? context.key.did },
+    message: `work of ${principal.name}`,
+    trailers: { 'Csb-Run': context.run, ...(principal.leaseHash === null ? {} : { 'Csb-Lease': principal.leaseHash }) },
+    now: clock.now(),
+  })
+  return { home, branch, commit: done.commit }
+}
+
+export type TaskRun = RunInit & {
+  /** goes into every status of the task, so that whoever follows it sees under whose authority it ran */
+  readonly mark: Readonly<Record<string, unknown>>
+  /** said with the last status */
+  readonly note: string
+  readonly origin: string | null
+  readonly scope: readonly string[]
+}
+
+/** Run an agent for a task to its end. Never throws: how it ended is in the task and in the record. */
+export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): Promise<void> {
+  const { runs, store, clock } = context
+  const abort = new AbortController()
+  runs.active.set(init.task, { agent: init.agent.id, origin: init.origin, scope: init.scope, abort })
+  const append = async (updates: readonly TaskUpdate[]) => {
+    await store.transact((tx) => {
+      for (const update of updates) appendTaskEvent(tx, init.task, marked(update, init.mark), clock.now())
+    })
+    runs.bus.changed(init.task)
+  }
+  let acting = context
+  try {
+    const prepared = await prepareRun(context, { ...init, signal: abort.signal })
+    acting = prepared.context
+    await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
+    const reply = createReply()
+    for await (const event of prepared.events()) {
+      const updates = reply.updates(event, clock.now())
+      if (event.kind === 'result') await finish(acting, init, event.result, updates)
+      else await append(updates)
+    }
+  } catch (error) {
+    await conclude(acting, init, error)
+  } finally {
+    runs.active.delete(init.task)
+    runs.reads.delete(init.task)
+    runs.bus.changed(init.task)
+  }
+}
+
+/** The end of a run that went well: its commit, its last events and its record in one batch. */
+async function finish(acting: Context, init: Omit<TaskRun, 'signal'>, result: AgentResult, updates: readonly TaskUpdate[]): Promise<void> {
+  await acting.write(
+    (tx) => {
+      const committed = commitResult(tx, acting, init.task, result.files)
+      for (const update of updates) {
+        appendTaskEvent(tx, init.task, marked(withNote(update, init.note, committed, acting), init.mark), acting.clock.now())
+      }
+      return committed
+    },
+    (committed) => ({ task: init.task, agent: init.agent.id, ...committed }),
+  )
+}
+
+/** The end of a run that did not: refused, failed, or canceled by somebody who has said so in the task already. */
+async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown): Promise<void> {
+  const reason = toNodeError(error)
+  acting.log('warn', 'agent run failed', { task: init.task, agent: init.agent.id, code: reason.code, details: reason.details })
+  await acting
+    .note(reason, { task: init.task, agent: init.agent.id }, (tx) => {
+      appendTaskEvent(tx, init.task, marked(failureUpdate(reason, acting.clock.now()), init.mark), acting.clock.now())
+    })
+    .catch((late: unknown) => {
+      // the task had ended before: what ended it stands
+      if (!(late instanceof NodeError) || late.code !== 'UNSUPPORTED_OPERATION') throw late
+    })
+}
+
+function marked(update: TaskUpdate, mark: Readonly<Record<string, unknown>>): TaskUpdate {
+  if (!('statusUpdate' in update)) return update
+  return { statusUpdate: { ...update.statusUpdate, metadata: { ...update.statusUpdate.metadata, ...mark } } }
+}
+
+type Committed = ReturnType<typeof commitResult>
+
+/** The last status says under what authority it was done, and which commit came of it. */
+function withNote(update: TaskUpdate, note: string, committed: Committed, { clock }: Context): TaskUpdate {
+  if (!('statusUpdate' in update) || update.statusUpdate.status.state !== 'TASK_STATE_COMPLETED') return update
+  const message = {
+    messageId: newId('message', clock.now()),
+    role: 'ROLE_AGENT' as const,
+    parts: [{ text: note }],
+    ...(committed === undefined ? {} : { metadata: { 'urn:csb:ext:commit:v1': committed } }),
+  }
+  return { statusUpdate: { ...update.statusUpdate, status: { ...update.statusUpdate.status, message } } }
+}
