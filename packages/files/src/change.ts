@@ -7,7 +7,7 @@ import type { Transaction } from '@csb/store'
 import { editTree, type Change, type Changed } from './edit.ts'
 import { MAIN } from './homes.ts'
 import { LABELS_PATH, changeLabels, readLabels, type LabelChange } from './labels.ts'
-import { readCommit, writeCommit } from './objects.ts'
+import { isErased, readCommit, writeCommit } from './objects.ts'
 import { isReserved, validateBranch, validatePath } from './paths.ts'
 import { getRef, moveRef, resolveCommit } from './refs.ts'
 
@@ -55,7 +55,7 @@ export type SetLabel = CommitWords & {
 /**
  * Change files of a branch with one commit. Where nothing changes there is no commit, but a new branch is made.
  * Whether a label may be lowered is not decided here.
- * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT, TOO_LARGE, FORGOTTEN; then nothing of it is to be kept
+ * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT, TOO_LARGE, FORGOTTEN for a path or bytes that were
  * @clause L0.1 L0.2
  */
 export function commitFiles(tx: Transaction, input: CommitFiles): Committed {
@@ -64,6 +64,8 @@ export function commitFiles(tx: Transaction, input: CommitFiles): Committed {
   for (const { path } of [...changes, ...labels]) {
     if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'labels are set, not written', path })
   }
+  const erased = changes.find(({ path, bytes }) => bytes !== null && isErased(tx, home, `/${path}`))
+  if (erased !== undefined) fail('FORGOTTEN', { home, path: erased.path })
   const ref = getRef(tx, home, branch)
   if (ref?.protected === true) fail('PROTECTED', { home, branch })
   const head = ref?.commit ?? null

@@ -30,8 +30,9 @@ export type ErasureTargets = { readonly keys: readonly string[]; readonly marker
 const MARKER_BYTES = 24
 
 /**
- * Put every version of a path out of reach: its blobs are neither read nor written from this transaction on.
- * A blob that the head of some branch needs under another path stays.
+ * Put every version of a path out of reach: its blobs are neither read nor written from this transaction on,
+ * and no branch takes a file of that path any more. A blob that the head of some branch needs under another
+ * path stays.
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
  * @clause L3.4
  */
@@ -46,7 +47,7 @@ export async function eraseVersions(tx: Transaction, home: string, path: string)
   const kept = versions.size === 0 ? [] : copiesOf(tx, home, versions, refs).filter((copy) => copy.path !== path)
   const needed = new Set(kept.map((copy) => copy.oid))
   const oids = [...versions].filter((oid) => !needed.has(oid)).sort()
-  for (const oid of oids) tx.put(key('erased', home, oid), new Uint8Array())
+  for (const mark of [`/${path}`, ...oids]) tx.put(key('erased', home, mark), new Uint8Array())
   return { oids, kept }
 }
 

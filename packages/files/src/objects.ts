@@ -79,8 +79,8 @@ export const hashOf = (view: View, home: string): HashName =>
 /** True for the hex of a SHA-1 or SHA-256 id. */
 export const isOid = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text)
 
-/** True where the bytes of that object were forgotten. */
-export const isErased = (view: View, home: string, oid: string): boolean => view.has(key('erased', home, oid))
+/** True where that blob was forgotten, or that path with a slash before it. */
+export const isErased = (view: View, home: string, mark: string): boolean => view.has(key('erased', home, mark))
 
 /** `kind size\0` and the body: what git hashes. */
 const frame = (kind: ObjectKind, body: Uint8Array): Buffer =>

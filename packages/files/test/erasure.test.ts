@@ -60,11 +60,14 @@ describe('erasing versions of a file', () => {
     expect(readLog(view, { home: home.id, at: 'runs/one', limit: 50 })).toEqual(log)
   })
 
-  test('the same bytes are not taken in again, and nothing is written by trying', async () => {
+  test('neither the same bytes nor the same path are taken in again, and nothing is written by trying', async () => {
     const { store, home, commit, erase } = await openSecret()
     await erase()
     const before = await snapshot(store)
     await expect(commit('runs/two', { 'copy.md': SECRET })).rejects.toMatchObject({ code: 'FORGOTTEN' })
+    for (const branch of ['memory', 'runs/two']) {
+      await expect(commit(branch, { 'n/secret.md': 'another secret' })).rejects.toMatchObject({ code: 'FORGOTTEN' })
+    }
     await expect(store.transact((tx) => writeBlob(tx, home.id, text(SECRET)))).rejects.toMatchObject({
       code: 'FORGOTTEN',
     })
@@ -102,8 +105,9 @@ describe('erasing versions of a file', () => {
 
   test('a path that never was, erases nothing', async () => {
     const { erase } = await openSecret()
-    for (const path of ['n/none.md', 'n', 'n/secret.md/below'])
+    for (const path of ['n/none.md', 'n', 'n/secret.md/below']) {
       expect(await erase(path)).toEqual({ oids: [], kept: [] })
+    }
     await expect(erase('../x')).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   })
 

@@ -1,0 +1,95 @@
+/**
+ * Making the bytes of forgotten notes leave the disk, and saying what that did not reach.
+ *
+ * A plan holds names only: pieces of the forgotten text in it would themselves have to be erased.
+ * @clause L3.4
+ */
+import { delay } from '@csb/core'
+import { erasureTargets, type LiveCopy } from '@csb/files'
+import { eraseKeys, key, prefix, type Store, type Transaction } from '@csb/store'
+
+export type ErasePlan = {
+  readonly home: string
+  /** id of the note */
+  readonly id: string
+  /** blobs whose bytes go */
+  readonly oids: readonly string[]
+  /** files that need the same bytes, which therefore stay */
+  readonly kept: readonly LiveCopy[]
+}
+
+/** What forgetting a note here can not reach. */
+export type NotCovered =
+  /** another live file with the same bytes */
+  | { readonly kind: 'copy'; readonly branch: string; readonly path: string }
+  /** id and path of the note, in old trees, commits and the tombstone; object ids, by which a short text can be guessed */
+  | { readonly kind: 'names' }
+  /** texts made from it: answers, tasks, records, files, other notes */
+  | { readonly kind: 'derivatives' }
+  /** nodes that did not take the tombstone yet */
+  | { readonly kind: 'peers' }
+  /** what was cloned, exported or copied out before */
+  | { readonly kind: 'exports' }
+  /** snapshots of the file system, backups, spare blocks of the disk */
+  | { readonly kind: 'backups' }
+
+export type ForgetReport = {
+  readonly home: string
+  readonly id: string
+  /** how many versions of the note's file left the disk */
+  readonly cleared: number
+  /** names of database files in which a piece was still found */
+  readonly remains: readonly string[]
+  /** false where the bytes were gone before this run, so that there was nothing to look for */
+  readonly scanned: boolean
+  readonly not_covered: readonly NotCovered[]
+}
+
+/** An open iterator keeps old values alive for as long as it lasts; so look again before giving up. */
+const ATTEMPTS = 4
+const PAUSE_MS = 250
+
+/** Stage a plan with the batch that forgets, so that a kill can not lose it. */
+export function stagePlan(tx: Transaction, plan: ErasePlan): void {
+  tx.putJson(planKey(plan), plan)
+}
+
+/**
+ * Carry out every staged plan: after each forgetting, and once at start. A plan whose bytes were still found
+ * stays and is tried again with the next call.
+ * @throws OBJECT_DAMAGED, DISK_FULL
+ * @clause L3.4
+ */
+export async function finishErasures(store: Store): Promise<ForgetReport[]> {
+  const reports: ForgetReport[] = []
+  for (const plan of await plansOf(store)) {
+    const report = await erase(store, plan)
+    reports.push(report)
+    if (report.remains.length === 0) await store.transact((tx) => tx.del(planKey(plan)))
+  }
+  return reports
+}
+
+async function plansOf(store: Store): Promise<ErasePlan[]> {
+  const view = store.view()
+  const plans: ErasePlan[] = []
+  for await (const [row] of view.range({ prefix: prefix('meta', 'erase') })) {
+    const plan = view.getJson<ErasePlan>(row)
+    if (plan !== undefined) plans.push(plan)
+  }
+  return plans
+}
+
+async function erase(store: Store, { home, id, oids, kept }: ErasePlan): Promise<ForgetReport> {
+  const { keys, markers } = erasureTargets(store.view(), home, oids)
+  let { remains } = await eraseKeys(store, keys, markers)
+  for (let attempt = 1; remains.length > 0 && attempt < ATTEMPTS; attempt++) {
+    await delay(PAUSE_MS)
+    remains = (await eraseKeys(store, keys, markers)).remains
+  }
+  const copies = kept.map(({ branch, path }) => ({ kind: 'copy', branch, path }) as const)
+  const always = (['names', 'derivatives', 'peers', 'exports', 'backups'] as const).map((kind) => ({ kind }))
+  return { home, id, cleared: oids.length, remains, scanned: markers.length > 0, not_covered: [...copies, ...always] }
+}
+
+const planKey = ({ home, id }: ErasePlan): string => key('meta', 'erase', home, id)
