@@ -78,6 +78,9 @@ export function levelOf(name: unknown, levelMap: LevelMap = {}): Memory['level']
   )
 }
 
+/** True for one of the eight types of MEM-001 1.3. */
+export const isType = (name: unknown): name is Memory['type'] => TYPES.some((type) => type === name)
+
 function readTolerance(raw: JsonObject, warnings: Warning[]): Tolerance | undefined {
   const given = raw['fault_tolerance']
   if (given === undefined || given === null) return undefined

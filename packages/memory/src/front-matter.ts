@@ -3,7 +3,7 @@
  * Only what JSON can say comes out. Aliases, second documents, directives, equal keys and depth are refused
  * before they cost anything. It never looks at what the keys mean.
  */
-import { fail, LIMITS, utf8, type Json } from '@csb/core'
+import { fail, utf8, type Json } from '@csb/core'
 import { isMap, isScalar, isSeq, parseDocument, stringify, type Document, type Scalar } from 'yaml'
 
 const READING = {
@@ -46,16 +46,17 @@ export function splitFrontMatter(text: string): Split {
 /**
  * Read YAML as a map of JSON values. Numbers that would lose digits, as `01234` or 20 digits, stay text.
  * @param maxBytes in UTF-8, looked at first
+ * @param maxDepth of maps and lists in one another
  * @throws MALFORMED for whatever is not one plain map: alias, equal keys, tag with no JSON form, too deep, broken
  */
-export function readYaml(yaml: string, maxBytes: number): Record<string, Json> {
+export function readYaml(yaml: string, maxBytes: number, maxDepth: number): Record<string, Json> {
   if (utf8(yaml).byteLength > maxBytes) fail('MALFORMED', { reason: 'front matter too large', maxBytes })
   // a line that begins so ends the document or sets directives; what follows it would be lost in silence
   if (/^(?:%|\.\.\.)/m.test(yaml)) fail('MALFORMED', { reason: 'more than one YAML document' })
   const { contents } = parseYaml(yaml)
   if (contents === null || (isScalar(contents) && contents.value === null)) return {}
   if (!isMap(contents)) fail('MALFORMED', { reason: 'front matter is not a map' })
-  return toJson(contents, LIMITS.jsonDepth) as Record<string, Json>
+  return toJson(contents, maxDepth) as Record<string, Json>
 }
 
 /** The YAML of a map, one key a line where it fits, with a line end. */

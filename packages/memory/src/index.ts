@@ -15,3 +15,6 @@ export {
   type CreateNotes,
   type NoteInput,
 } from './write.ts'
+export type { ImportItem } from './import-item.ts'
+export { readTranscript } from './transcript.ts'
+export { readVault } from './vault.ts'

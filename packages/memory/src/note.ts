@@ -17,6 +17,8 @@ const OWN = ['label', 'hlc', 'actor', 'deleted_at', 'foreign'] as const
 const TAKEN: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER, ...OWN, 'deleted'])
 const MEMBERS: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER])
 
+/** An entry as deep as it may be, one deeper below `foreign`. */
+const MAX_DEPTH = LIMITS.jsonDepth + 1
 const ACTOR = /^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$/
 /** The last millisecond that ISO 8601 writes with a year of four digits. */
 const LAST_ISO_MS = 253_402_300_799_999
@@ -87,7 +89,14 @@ export function parseNote(bytes: Uint8Array): Note {
   const text = fromUtf8(bytes) ?? fail('MALFORMED', { reason: 'not UTF-8' })
   const { yaml, body } = splitFrontMatter(text)
   if (yaml === undefined) fail('MALFORMED', { reason: 'no front matter' })
-  const { label, hlc, actor, deleted_at: deletedAt, foreign, ...members } = readYaml(yaml, LIMITS.syncNoteBytes)
+  const {
+    label,
+    hlc,
+    actor,
+    deleted_at: deletedAt,
+    foreign,
+    ...members
+  } = readYaml(yaml, LIMITS.syncNoteBytes, MAX_DEPTH)
   if (!isHlc(hlc)) fail('MALFORMED', { reason: 'no clock reading' })
   if (typeof actor !== 'string' || !ACTOR.test(actor)) fail('MALFORMED', { reason: 'no actor' })
   if ('content' in members || 'deleted' in members) fail('MALFORMED', { reason: 'a name that is taken' })
