@@ -1,0 +1,101 @@
+/**
+ * A node seen through its HTTP door, and nothing else. The paths of all calls that acceptance tests make stand in
+ * this file, so that a change of the door is a change here.
+ */
+
+export type Answer<T = Record<string, unknown>> = { readonly status: number; readonly body: T }
+export type Problem = { readonly code?: string }
+export type Item<T> = { readonly items: readonly T[] }
+
+export type Status = {
+  readonly did: string
+  readonly home: string
+  readonly owner: { readonly did: string; readonly name: string }
+  readonly addresses: readonly string[]
+}
+export type Ref = { readonly branch: string; readonly commit: string }
+export type Entry = { readonly path: string; readonly oid: string; readonly kind: string }
+export type Note = { readonly id: string; readonly content: string; readonly commit: string; readonly label: string }
+export type RecordItem = {
+  readonly header: {
+    readonly seq: number
+    readonly operation: string
+    readonly outcome: string
+    readonly code: string | null
+    readonly lease: string | null
+  }
+}
+export type Explanation = {
+  readonly commit: string
+  readonly run: string | null
+  readonly lease: { readonly hash: string; readonly chain: readonly unknown[] } | null
+  readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
+}
+export type HandoffDone = { readonly outcome: string; readonly code: string | null; readonly branch?: string }
+
+export type Door = ReturnType<typeof createDoor>
+
+/**
+ * @param url without a slash at its end
+ * @param token null to knock without one
+ */
+export function createDoor(url: string, token: string | null) {
+  const call = async <T>(method: string, path: string, body?: unknown): Promise<Answer<T>> => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(30_000),
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as T }
+  }
+  /** The body of a success; anything else rejects with what came. */
+  const get = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const answer = await call<T & Problem>(method, path, body)
+    if (answer.status < 300) return answer.body
+    throw new Error(`${method} ${path} answered ${answer.status} ${answer.body.code ?? ''}`.trim())
+  }
+  const query = (values: Readonly<Record<string, string>>) => new URLSearchParams(values).toString()
+
+  return {
+    url,
+    call,
+    as: (other: string | null) => createDoor(url, other),
+    status: () => get<Status>('GET', '/v1/status'),
+
+    refs: async () => (await get<{ refs: readonly Ref[] }>('GET', '/v1/files/refs')).refs,
+    list: async (branch: string, home?: string) =>
+      (await get<Item<Entry>>('GET', `/v1/files/list?${query({ branch, ...(home === undefined ? {} : { home }) })}`))
+        .items,
+    read: (branch: string, path: string) =>
+      call<{ text: string; oid: string } & Problem>('GET', `/v1/files/read?${query({ branch, path })}`),
+    write: (branch: string, path: string, text: string) =>
+      call<{ commit: string } & Problem>('POST', '/v1/files/write', { branch, path, text }),
+
+    remember: (content: string, options: { label?: string } = {}) =>
+      get<Note>('POST', '/v1/memory', { entry: { type: 'discovery', level: 'warm', content }, ...options }),
+    note: (id: string, home?: string) =>
+      call<Note & Problem>('GET', `/v1/memory/${id}${home === undefined ? '' : `?${query({ home })}`}`),
+    notes: async (home?: string) =>
+      (await get<Item<Note>>('GET', `/v1/memory?${query({ limit: '200', ...(home === undefined ? {} : { home }) })}`))
+        .items,
+    softDelete: (id: string) => get<Note>('DELETE', `/v1/memory/${id}`),
+    forget: (id: string) => get<{ forgotten: boolean }>('DELETE', `/v1/memory/${id}/hard`),
+
+    record: async () => (await get<Item<RecordItem>>('GET', '/v1/record?limit=200')).items,
+    verifyRecord: () => call<{ size: number; root: string } & Problem>('GET', '/v1/record/verify'),
+    explain: (commit: string) => get<Explanation>('GET', `/v1/record/explain/${commit}`),
+
+    dial: (address: string) => get<{ did: string }>('POST', '/v1/peers', { address }),
+    trust: (did: string, name: string) => get('POST', '/v1/trust', { did, name, ceiling: 'request' }),
+    sync: (did: string) => get('POST', '/v1/sync', { did }),
+    attach: (agent: { id: string; name: string; description: string; command: readonly string[] }) =>
+      get('POST', '/v1/agents', agent),
+    handoff: (offer: { did: string; agent: string; text: string; paths?: readonly string[] }) =>
+      get<HandoffDone>('POST', '/v1/handoff', offer),
+  }
+}
