@@ -29,7 +29,10 @@ export function createReport(
 }
 
 /** The highest level of which, and of all levels below which, every test passed. */
-export function levelOf(clauses: readonly Clause[], tests: Readonly<Record<string, Result>>): Conformance['level'] {
+export function levelOf(
+  clauses: readonly Clause[],
+  tests: Readonly<Record<string, Result | undefined>>,
+): Conformance['level'] {
   let reached: Conformance['level'] = 'none'
   for (const level of LEVELS) {
     const own = clauses.filter((clause) => clause.level === level)
