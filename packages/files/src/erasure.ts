@@ -23,11 +23,12 @@ export type ErasedVersions = {
   readonly kept: readonly LiveCopy[]
 }
 
-/** What the store's erase routine is given. */
-export type ErasureTargets = { readonly keys: readonly string[]; readonly markers: readonly Uint8Array[] }
-
-/** Long enough not to be found by chance, short enough to lie in one block of a database file. In bytes. */
-const MARKER_BYTES = 24
+/** A blob that is out of reach and still in the store. */
+export type ErasedBlob = {
+  /** as deflated in the store */
+  readonly stored: Uint8Array
+  readonly bytes: Uint8Array
+}
 
 /**
  * Put every version of a path out of reach: its blobs are neither read nor written from this transaction on,
@@ -52,19 +53,24 @@ export async function eraseVersions(tx: Transaction, home: string, path: string)
 }
 
 /**
- * Keys of erased blobs, and pieces of what is stored under them, deflated and plain, to look for afterwards.
+ * What the erase routine has to be given of erased blobs: their keys, and the bytes of those that are still here.
  * @param oids blobs that {@link eraseVersions} put out of reach
- * @throws INVALID_INPUT where one of them was not
+ * @throws INVALID_INPUT where one of them was not, OBJECT_DAMAGED
+ * @clause L3.4
  */
-export function erasureTargets(view: View, home: string, oids: readonly string[]): ErasureTargets {
-  const markers: Uint8Array[] = []
-  for (const oid of oids) {
+export function erasedBlobs(
+  view: View,
+  home: string,
+  oids: readonly string[],
+): { readonly keys: readonly string[]; readonly blobs: readonly ErasedBlob[] } {
+  const blobs = oids.flatMap((oid) => {
     if (!isErased(view, home, oid)) fail('INVALID_INPUT', { reason: 'that blob was not erased', oid })
     const stored = view.get(key('object', home, oid))
-    if (stored === undefined) continue
-    for (const bytes of [stored, rawOf(stored, oid)]) markers.push(...piecesOf(bytes))
-  }
-  return { keys: oids.map((oid) => key('object', home, oid)), markers }
+    if (stored === undefined) return []
+    const raw = rawOf(stored, oid)
+    return [{ stored, bytes: raw.subarray(raw.indexOf(0) + 1) }]
+  })
+  return { keys: oids.map((oid) => key('object', home, oid)), blobs }
 }
 
 /** Blobs that stand at the path in any commit that the heads lead to. */
@@ -106,11 +112,4 @@ function copiesOf(
   return refs.flatMap(({ branch, commit }) =>
     copiesIn(readCommit(view, home, commit).tree).map((copy) => ({ branch, ...copy })),
   )
-}
-
-/** From the middle and the end: beginnings are alike in all notes. */
-function piecesOf(bytes: Uint8Array): Uint8Array[] {
-  if (bytes.byteLength < MARKER_BYTES * 2) return [Uint8Array.from(bytes)]
-  const starts = [bytes.byteLength >> 1, bytes.byteLength - MARKER_BYTES]
-  return starts.map((start) => bytes.slice(start, start + MARKER_BYTES))
 }

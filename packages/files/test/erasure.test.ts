@@ -3,7 +3,7 @@ import { eraseKeys, scanFiles } from '@csb/store'
 import {
   commitFiles,
   eraseVersions,
-  erasureTargets,
+  erasedBlobs,
   listFiles,
   readBlob,
   readCommit,
@@ -114,21 +114,19 @@ describe('erasing versions of a file', () => {
   test('what was not put out of reach is not given to the erase routine', async () => {
     const { store, home, first } = await openSecret()
     const oid = first.changed[0]?.after ?? ''
-    expect(() => erasureTargets(store.view(), home.id, [oid])).toThrow(
-      expect.objectContaining({ code: 'INVALID_INPUT' }),
-    )
+    expect(() => erasedBlobs(store.view(), home.id, [oid])).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
   })
 
   test('after the erase routine neither the deflated nor the plain bytes are in any file', async () => {
     const { store, home, erase } = await openSecret()
     const { oids } = await erase()
-    const { keys, markers } = erasureTargets(store.view(), home.id, oids)
-    const stored = keys.map((k) => Uint8Array.from(store.view().get(k) ?? []))
-    expect(stored.every((bytes) => bytes.byteLength > 0)).toBe(true)
-    expect((await scanFiles(store.directory, markers)).length).toBeGreaterThan(0)
-    const report = await eraseKeys(store, keys, markers)
-    expect(report).toEqual({ keys: 3, remains: [] })
-    expect(await scanFiles(store.directory, [...stored, text(SECRET)])).toEqual([])
+    const { keys, blobs } = erasedBlobs(store.view(), home.id, oids)
+    expect(blobs.map(({ bytes }) => asText(bytes).startsWith(SECRET))).toEqual([true, true, true])
+    const stored = blobs.map((blob) => Uint8Array.from(blob.stored))
+    expect(await scanFiles(store.directory, stored)).not.toEqual([])
+    expect(await eraseKeys(store, keys, stored)).toEqual({ keys: 3, remains: [] })
+    expect(await scanFiles(store.directory, [...stored.map((bytes) => bytes.subarray(-24)), text(SECRET)])).toEqual([])
+    expect(erasedBlobs(store.view(), home.id, oids).blobs).toEqual([])
     expect(
       readCommit(
         store.view(),

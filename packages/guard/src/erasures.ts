@@ -4,8 +4,8 @@
  * A plan holds names only: pieces of the forgotten text in it would themselves have to be erased.
  * @clause L3.4
  */
-import { delay } from '@csb/core'
-import { erasureTargets, type LiveCopy } from '@csb/files'
+import { delay, fromUtf8, utf8 } from '@csb/core'
+import { erasedBlobs, type ErasedBlob, type LiveCopy } from '@csb/files'
 import { eraseKeys, key, prefix, type Store, type Transaction } from '@csb/store'
 
 export type ErasePlan = {
@@ -38,7 +38,7 @@ export type ForgetReport = {
   readonly id: string
   /** how many versions of the note's file left the disk */
   readonly cleared: number
-  /** names of database files in which a piece was still found */
+  /** names of database files in which a piece was still found, be it in another place of the store */
   readonly remains: readonly string[]
   /** false where the bytes were gone before this run, so that there was nothing to look for */
   readonly scanned: boolean
@@ -48,6 +48,11 @@ export type ForgetReport = {
 /** An open iterator keeps old values alive for as long as it lasts; so look again before giving up. */
 const ATTEMPTS = 4
 const PAUSE_MS = 250
+/** A piece to look for: long enough not to be found by chance. In bytes. */
+const PIECE_BYTES = 24
+/** Below this, the middle of what is stored may be front matter, which is alike in many notes. */
+const LARGE_BYTES = 1024
+const END_OF_FRONT_MATTER = '\n---\n'
 
 /** Stage a plan with the batch that forgets, so that a kill can not lose it. */
 export function stagePlan(tx: Transaction, plan: ErasePlan): void {
@@ -81,7 +86,8 @@ async function plansOf(store: Store): Promise<ErasePlan[]> {
 }
 
 async function erase(store: Store, { home, id, oids, kept }: ErasePlan): Promise<ForgetReport> {
-  const { keys, markers } = erasureTargets(store.view(), home, oids)
+  const { keys, blobs } = erasedBlobs(store.view(), home, oids)
+  const markers = blobs.flatMap(piecesOf)
   let { remains } = await eraseKeys(store, keys, markers)
   for (let attempt = 1; remains.length > 0 && attempt < ATTEMPTS; attempt++) {
     await delay(PAUSE_MS)
@@ -90,6 +96,26 @@ async function erase(store: Store, { home, id, oids, kept }: ErasePlan): Promise
   const copies = kept.map(({ branch, path }) => ({ kind: 'copy', branch, path }) as const)
   const always = (['names', 'derivatives', 'peers', 'exports', 'backups'] as const).map((kind) => ({ kind }))
   return { home, id, cleared: oids.length, remains, scanned: markers.length > 0, not_covered: [...copies, ...always] }
+}
+
+/**
+ * The end of what is stored, which a checksum of the whole makes its own; the middle of it, where that is text;
+ * and the middle of the longest line of text, as a copy elsewhere in the store would have it.
+ */
+function piecesOf({ stored, bytes }: ErasedBlob): Uint8Array[] {
+  const text = fromUtf8(bytes) ?? ''
+  const lines = text.slice(text.indexOf(END_OF_FRONT_MATTER) + END_OF_FRONT_MATTER.length).split('\n')
+  const longest = utf8(lines.reduce((best, line) => (line.length > best.length ? line : best), ''))
+  return [
+    stored.slice(-PIECE_BYTES),
+    ...(stored.byteLength < LARGE_BYTES ? [] : [middleOf(stored)]),
+    ...(longest.byteLength < PIECE_BYTES ? [] : [middleOf(longest)]),
+  ]
+}
+
+function middleOf(bytes: Uint8Array): Uint8Array {
+  const start = (bytes.byteLength - PIECE_BYTES) >> 1
+  return bytes.slice(start, start + PIECE_BYTES)
 }
 
 const planKey = ({ home, id }: ErasePlan): string => key('meta', 'erase', home, id)
