@@ -69,12 +69,12 @@ export function createDoor(url: string, token: string | null) {
 
     refs: async () => (await get<{ refs: readonly Ref[] }>('GET', '/v1/files/refs')).refs,
     list: async (branch: string, home?: string) =>
-      (await get<Item<Entry>>('GET', `/v1/files/list?${query({ branch, ...(home === undefined ? {} : { home }) })}`))
+      (await get<Item<Entry>>('GET', `/v1/files/tree?${query({ branch, ...(home === undefined ? {} : { home }) })}`))
         .items,
     read: (branch: string, path: string) =>
-      call<{ text: string; oid: string } & Problem>('GET', `/v1/files/read?${query({ branch, path })}`),
+      call<{ text: string; oid: string } & Problem>('GET', `/v1/files/file?${query({ branch, path })}`),
     write: (branch: string, path: string, text: string) =>
-      call<{ commit: string } & Problem>('POST', '/v1/files/write', { branch, path, text }),
+      call<{ commit: string } & Problem>('PUT', '/v1/files/file', { branch, path, text }),
 
     remember: (content: string, options: { label?: string } = {}) =>
       get<Note>('POST', '/v1/memory', { entry: { type: 'discovery', level: 'warm', content }, ...options }),
