@@ -1,6 +1,6 @@
 export { levelOf, normaliseEntry, type LevelMap, type Normalised } from './entry.ts'
 export type { Warning } from './fields.ts'
-export { hlcTime, nextHlc } from './hlc.ts'
+export { nextHlc } from './hlc.ts'
 export { parseNote, renderNote, type Note } from './note.ts'
 export { notePath } from './paths.ts'
 export { putNotes, removeNotes, type Put, type PutNotes, type WriteWords } from './put.ts'
