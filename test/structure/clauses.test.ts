@@ -35,6 +35,12 @@ describe('clauses, tags and tests agree', () => {
     )
     expect(found).toHaveLength(3)
   })
+
+  test('the head of a section may be named and proves nothing', () => {
+    const head = [{ id: 'DEL-002', path: 'a.ts', line: 1 }]
+    expect(checkClauses([clause('DEL-002.2.1', 'planned')], head, [])).toEqual([])
+    expect(checkClauses([clause('DEL-002.2.1', 'done')], head, head)).toHaveLength(2)
+  })
 })
 
 describe('the table of clauses', () => {

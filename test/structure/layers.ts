@@ -22,8 +22,8 @@ export const FLOORS: readonly (readonly (readonly [room: string, mayImport: read
     ['wire', ['core', 'service']],
     ['http', ['core', 'service']],
   ],
-  // files and authority: a node makes its home and its first grants before there is a service
-  [['node', ['core', 'store', 'files', 'authority', 'service', 'wire', 'http']]],
+  // files and authority: a home and its first grants are made before there is a service; memory: it reads vaults
+  [['node', ['core', 'store', 'files', 'authority', 'memory', 'service', 'wire', 'http']]],
 ]
 
 /** What every process may import. */

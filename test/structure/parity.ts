@@ -16,14 +16,17 @@ export function marksOf({ files }: House): { tags: Mark[]; tests: Mark[] } {
   }
 }
 
-/** A done clause has a tag and a test; each tag and each id in a test's name is a clause. */
+/**
+ * A done clause has a tag and a test; each tag and each id in a test's name is a clause, or the head of several
+ * (`DEL-002`), which speaks of the whole section and proves none of it.
+ */
 export function checkClauses(clauses: readonly Clause[], tags: readonly Mark[], tests: readonly Mark[]): string[] {
   const known = new Set(clauses.map(({ id }) => id))
   const tagged = new Set(tags.map(({ id }) => id))
   const tested = new Set(tests.map(({ id }) => id))
   return [
     ...[...tags, ...tests]
-      .filter(({ id }) => !known.has(id))
+      .filter(({ id }) => !known.has(id) && !clauses.some((clause) => clause.id.startsWith(`${id}.`)))
       .map(({ id, path, line }) => `${path}:${line} names ${id}, which is no clause`),
     ...clauses
       .filter(({ id, state }) => state === 'done' && !tagged.has(id))
