@@ -48,23 +48,23 @@ type Running = { readonly child: ChildProcess; readonly url: string }
 
 export function createNodes(): Nodes {
   const nodes: LocalNode[] = []
+  const folders: string[] = []
   return {
     spawn: async (options) => {
-      const node = await createNode(options)
+      const directory = await mkdtemp(join(tmpdir(), 'csb-conformance-'))
+      folders.push(directory)
+      const node = await createNode(directory, options)
       nodes.push(node)
       return node
     },
     close: async () => {
-      for (const node of nodes) {
-        await node.stop()
-        await rm(node.directory, { recursive: true, force: true })
-      }
+      for (const node of nodes) await node.stop()
+      for (const folder of folders) await rm(folder, { recursive: true, force: true })
     },
   }
 }
 
-async function createNode({ name, join: joined }: SpawnOptions): Promise<LocalNode> {
-  const directory = await mkdtemp(join(tmpdir(), 'csb-conformance-'))
+async function createNode(directory: string, { name, join: joined }: SpawnOptions): Promise<LocalNode> {
   const command = async (...args: readonly string[]) => {
     const { stdout } = await promisify(execFile)(process.execPath, [...MAIN, ...args, '--data', directory, '--json'], {
       env: ENVIRONMENT,

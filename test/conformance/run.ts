@@ -33,7 +33,10 @@ const { values } = parseArgs({
     only: { type: 'string' },
   },
 })
-process.exitCode = await main()
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`the run broke off: ${error instanceof Error ? error.message : String(error)}\n`)
+  return 1
+})
 
 async function main(): Promise<number> {
   const clauses = await readClauses()
