@@ -15,6 +15,8 @@ const HIDDEN = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\
 const HFS_IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 /** What HFS+ and NTFS take for `.git`: other case, short name, trailing dots and spaces, a stream name. */
 const DOT_GIT = /^(?:\.git|git~1)[ .]*(?::.*)?$/i
+/** Most names: nothing in them needs a closer look. */
+const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/
 /** The folder in a tree that belongs to the node: labels. */
 const RESERVED = /^\.csb$/i
 
@@ -36,6 +38,7 @@ export function validatePath(path: string): string {
 
 /** What is wrong with one segment of a path, or undefined. */
 export function problemOfName(name: string): string | undefined {
+  if (PLAIN.test(name)) return undefined
   if (name === '') return 'empty segment'
   if (name === '.' || name === '..') return 'dot segment'
   if (!name.isWellFormed()) return 'lone surrogate'

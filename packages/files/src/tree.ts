@@ -3,7 +3,7 @@
  *
  * Strict both ways: what decodes encodes to the same bytes.
  */
-import { fail, fromHex, fromUtf8, toHex, utf8 } from '@csb/core'
+import { fail, fromUtf8 } from '@csb/core'
 import { problemOfName } from './paths.ts'
 
 /** How git spells the kinds of entry: file, executable file, symbolic link, folder. */
@@ -17,6 +17,8 @@ export type TreeEntry = { readonly mode: Mode; readonly name: string; readonly o
 
 const SPACE = 0x20
 const NUL = 0x00
+const HEX = /^[0-9a-f]+$/
+const SURROGATE = /[\ud800-\udfff]/
 
 /**
  * @param entries in any order, names unique
@@ -25,20 +27,22 @@ const NUL = 0x00
  */
 export function encodeTree(entries: readonly TreeEntry[], oidBytes: number): Uint8Array {
   const seen = new Set<string>()
-  const parts = entries.map((entry) => {
-    const reason = seen.has(entry.name) ? 'two entries of one name' : problemOfName(entry.name)
-    if (reason !== undefined) fail('INVALID_INPUT', { reason, name: entry.name.toWellFormed() })
-    seen.add(entry.name)
-    const oid = fromHex(entry.oid)
-    if (oid?.byteLength !== oidBytes)
-      return fail('INVALID_INPUT', { reason: 'not an object id of this home', oid: entry.oid })
-    return {
-      order: orderOf(entry.mode, entry.name),
-      bytes: Buffer.concat([utf8(`${entry.mode} ${entry.name}\0`), oid]),
-    }
-  })
-  parts.sort((a, b) => Buffer.compare(a.order, b.order))
-  return Buffer.concat(parts.map((part) => part.bytes))
+  let size = 0
+  for (const { mode, name, oid } of entries) {
+    const reason = seen.has(name) ? 'two entries of one name' : problemOfName(name)
+    if (reason !== undefined) fail('INVALID_INPUT', { reason, name: name.toWellFormed() })
+    if (oid.length !== oidBytes * 2 || !HEX.test(oid))
+      fail('INVALID_INPUT', { reason: 'not an object id of this home', oid })
+    seen.add(name)
+    size += mode.length + Buffer.byteLength(name) + 2 + oidBytes
+  }
+  const bytes = Buffer.alloc(size)
+  let at = 0
+  for (const { mode, name, oid } of entries.toSorted(inGitOrder)) {
+    at += bytes.write(`${mode} ${name}\0`, at)
+    at += bytes.write(oid, at, 'hex')
+  }
+  return bytes
 }
 
 /**
@@ -46,30 +50,45 @@ export function encodeTree(entries: readonly TreeEntry[], oidBytes: number): Uin
  * @throws MALFORMED where git would not have written these bytes, or a name is one no path may hold
  */
 export function decodeTree(bytes: Uint8Array, oidBytes: number): TreeEntry[] {
+  const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const entries: TreeEntry[] = []
   const seen = new Set<string>()
-  let last: Uint8Array | undefined
-  for (let at = 0; at < bytes.byteLength;) {
-    const space = bytes.indexOf(SPACE, at)
-    const nul = bytes.indexOf(NUL, space)
+  for (let at = 0; at < source.byteLength;) {
+    const space = source.indexOf(SPACE, at)
+    const nul = source.indexOf(NUL, space)
     const end = nul + 1 + oidBytes
-    if (space < 0 || nul < 0 || end > bytes.byteLength) return fail('MALFORMED', { reason: 'tree entry cut short' })
-    const mode = MODES.find((known) => known === fromUtf8(bytes.subarray(at, space)))
-    const name = fromUtf8(bytes.subarray(space + 1, nul))
+    if (space < 0 || nul < 0 || end > source.byteLength) return fail('MALFORMED', { reason: 'tree entry cut short' })
+    const spelled = source.toString('latin1', at, space)
+    const mode = MODES.find((known) => known === spelled)
+    const name = nameOf(source.subarray(space + 1, nul))
     if (mode === undefined || name === undefined) return fail('MALFORMED', { reason: 'mode or name of a tree entry' })
-    const order = orderOf(mode, name)
+    const entry = { mode, name, oid: source.toString('hex', nul + 1, end) }
+    const last = entries.at(-1)
     const reason =
       problemOfName(name) ??
       (seen.has(name) ? 'two entries of one name' : undefined) ??
-      (last !== undefined && Buffer.compare(last, order) >= 0 ? 'tree entries out of order' : undefined)
+      (last !== undefined && inGitOrder(last, entry) >= 0 ? 'tree entries out of order' : undefined)
     if (reason !== undefined) fail('MALFORMED', { reason })
-    entries.push({ mode, name, oid: toHex(bytes.subarray(nul + 1, end)) })
+    entries.push(entry)
     seen.add(name)
-    last = order
     at = end
   }
   return entries
 }
 
+/** A replacement character may stand for bytes that are no UTF-8, or for itself: only then look closer. */
+function nameOf(bytes: Buffer): string | undefined {
+  const name = bytes.toString()
+  return name.includes('\ufffd') ? fromUtf8(bytes) : name
+}
+
 /** Git sorts by bytes, and a folder as if its name ended in a slash. */
-const orderOf = (mode: Mode, name: string): Uint8Array => utf8(mode === FOLDER ? `${name}/` : name)
+function inGitOrder(a: TreeEntry, b: TreeEntry): number {
+  const [x, y] = [orderOf(a), orderOf(b)]
+  // UTF-16 and UTF-8 sort alike but for surrogates
+  if (SURROGATE.test(x) || SURROGATE.test(y)) return Buffer.compare(Buffer.from(x), Buffer.from(y))
+  if (x === y) return 0
+  return x < y ? -1 : 1
+}
+
+const orderOf = ({ mode, name }: TreeEntry): string => (mode === FOLDER ? `${name}/` : name)
