@@ -1,9 +1,10 @@
 import { OWNER_PRIVATE, parseLabel, type Clearance } from '@csb/core'
-import { getState, listStates } from '../src/states.ts'
+import { key } from '@csb/store'
 import { describe, expect, test } from 'vitest'
 import { putNotes } from '../src/put.ts'
 import { getNote, listNotes } from '../src/read.ts'
 import type { Note } from '../src/note.ts'
+import { getState, listStates } from '../src/states.ts'
 import { noteOf, NOW, openHome, OWNER, words } from './support.ts'
 
 const TRUSTED: Clearance = { level: 'trusted', tags: [] }
@@ -40,11 +41,14 @@ describe('one note', () => {
     },
   )
 
-  test('L4.2 an index row that lies about the label opens nothing', async () => {
-    const note = noteOf()
+  test.each([
+    ['private:owner', 'public:owner'],
+    ['public:owner', 'private:owner'],
+  ])('L4.2 a note of %s under an index row that says %s stays closed', async (label, claimed) => {
+    const note = noteOf({}, { label: parseLabel(label) })
     const { store, home } = await homeWith([note])
     const state = getState(store.view(), home, note.entry.id)
-    await store.transact((tx) => tx.putJson(`nn/${home}/${note.entry.id}`, { ...state, label: 'public:owner' }))
+    await store.transact((tx) => tx.putJson(key('note', home, note.entry.id), { ...state, label: claimed }))
     expect(() => getNote(store.view(), home, note.entry.id, TRUSTED)).toThrow(
       expect.objectContaining({ code: 'NOT_FOUND' }) as Error,
     )

@@ -33,3 +33,7 @@ test.each([
 ])('a part ends with %s where it can', (_, text, parts) => {
   expect(splitText(text, 11)).toEqual(parts)
 })
+
+test('an early end of a paragraph makes no crumb', () => {
+  expect(splitText('a\n\nbbbb bbbb bbbb bbbb bbbb', 20)[0]).toBe('a\n\nbbbb bbbb bbbb ')
+})

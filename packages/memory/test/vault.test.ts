@@ -179,6 +179,26 @@ test('two vaults with a note of the same name and day have two notes', async () 
   expect(one?.kind === 'note' && two?.kind === 'note' && one.input.entry.id !== two.input.entry.id).toBe(true)
 })
 
+test('a name is the same name in composed and decomposed spelling', async () => {
+  const vault = join(await makeVault(), '..', 'Names')
+  const idsWith = async (form: 'NFC' | 'NFD') => {
+    await rm(vault, { recursive: true, force: true })
+    await mkdir(vault)
+    for (const [name, text] of [
+      ['Caf\u00e9.md', 'coffee'],
+      ['Link.md', 'to [[caf\u00e9]]'],
+    ] as const) {
+      await writeFile(join(vault, name.normalize(form)), text.normalize(form))
+      await utimes(join(vault, name.normalize(form)), MTIME_S, MTIME_S)
+    }
+    const items = await read(vault)
+    return items.map((item) => (item.kind === 'note' ? [item.input.entry.id, item.input.entry.links] : expect.fail()))
+  }
+  const composed = await idsWith('NFC')
+  expect(composed[1]?.[1]).toEqual([{ target_id: composed[0]?.[0], relation: 'relates_to' }])
+  expect(await idsWith('NFD')).toEqual(composed)
+})
+
 test('a folder that is not there is NOT_FOUND', async () => {
   await expect(read('/nowhere/at/all')).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
