@@ -214,7 +214,8 @@ async function* rangeOf(
   const inRange = (k: string) => k.startsWith(prefix) && (after === undefined || (reverse ? k < after : k > after))
   const staged = [...new Set(layers.flatMap((layer) => [...layer.keys()].filter(inRange)))].sort()
   if (reverse) staged.reverse()
-  const bounds = reverse ? { gte: prefix, lt: after ?? end } : { gt: after ?? prefix, lt: end }
+  const begin = after === undefined ? { gte: prefix } : { gt: after }
+  const bounds = reverse ? { gte: prefix, lt: after ?? end } : { ...begin, lt: end }
   let left = limit
   let next = 0
   const precedes = (a: string, b: string) => (reverse ? a > b : a < b)
