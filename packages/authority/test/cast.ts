@@ -84,6 +84,14 @@ export async function testStore(): Promise<Store> {
   return store
 }
 
+/** The same data, opened again. */
+export async function reopened(store: Store): Promise<Store> {
+  await store.close()
+  const again = await openStore(store.directory)
+  onTestFinished(() => again.close())
+  return again
+}
+
 /** What was thrown, or undefined. */
 export function thrownBy(work: () => unknown): unknown {
   try {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { random, sha256Hex, toHex } from '@csb/core'
-import { scanFiles, type Store } from '@csb/store'
+import { key, scanFiles, type Store } from '@csb/store'
 import {
   appendRecord,
   checkHeld,
@@ -141,7 +141,7 @@ describe('who is asking', () => {
     await store.db.compactRange('', '\u{10ffff}')
     const bytes = (text: string) => new TextEncoder().encode(text)
     expect(await scanFiles(store.directory, [bytes(token)])).toEqual([])
-    expect(store.view().has(`at/${sha256Hex(token)}`)).toBe(true)
+    expect(store.view().has(key('token', sha256Hex(token)))).toBe(true)
     expect(token).toMatch(/^csb_[A-Za-z0-9_-]{43}$/)
   })
 })

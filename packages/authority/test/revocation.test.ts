@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { digestOf } from '@csb/core'
+import { prefix } from '@csb/store'
 import { grantHash, isRevoked, revoke, signRevocation, storeGrant, verifyChain } from '@csb/authority'
 import { NOW, agent, childGrant, helper, owner, ownerGrant, refusal, stranger, testStore, thrownBy } from './cast.ts'
 
@@ -88,6 +89,6 @@ test('the same revocation twice is one', async () => {
   await store.transact((tx) => revoke(tx, document, NOW))
   await store.transact((tx) => revoke(tx, document, NOW + 5))
   let kept = 0
-  for await (const _ of store.view().range({ prefix: 'ar/' })) kept++
+  for await (const _ of store.view().range({ prefix: prefix('revoked') })) kept++
   expect(kept).toBe(1)
 })
