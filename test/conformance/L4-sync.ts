@@ -29,6 +29,7 @@ const agentThatWrites = (path: string) => {
     id: 'scribe',
     name: 'Scribe',
     description: 'writes one file',
+    skills: [{ id: 'write', name: 'Write', description: 'writes one file' }],
     command: [process.execPath, '-e', `process.stdin.resume().on('end', () => console.log(${JSON.stringify(answer)}))`],
   }
 }

@@ -31,6 +31,13 @@ export type Explanation = {
   readonly lease: { readonly hash: string; readonly chain: readonly unknown[] } | null
   readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
 }
+export type Attached = {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly command: readonly string[]
+  readonly skills: readonly { readonly id: string; readonly name: string; readonly description: string }[]
+}
 export type HandoffDone = { readonly outcome: string; readonly code: string | null; readonly branch?: string }
 
 export type Door = ReturnType<typeof createDoor>
@@ -93,8 +100,7 @@ export function createDoor(url: string, token: string | null) {
     dial: (address: string) => get<{ did: string }>('POST', '/v1/peers', { address }),
     trust: (did: string, name: string) => get('POST', '/v1/trust', { did, name, ceiling: 'request' }),
     sync: (did: string) => get('POST', '/v1/sync', { did }),
-    attach: (agent: { id: string; name: string; description: string; command: readonly string[] }) =>
-      get('POST', '/v1/agents', agent),
+    attach: (agent: Attached) => get('POST', '/v1/agents', agent),
     handoff: (offer: { did: string; agent: string; text: string; paths?: readonly string[] }) =>
       get<HandoffDone>('POST', '/v1/handoff', offer),
   }
