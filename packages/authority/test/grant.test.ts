@@ -80,7 +80,7 @@ describe('a grant', () => {
     expect(error).toMatchObject(refusal('weak_key', { link: 0 }))
   })
 
-  test.each([
+  test.each<[string, { delegation?: object; authorization_details?: object[] }, string]>([
     ['an unknown member', { delegation: { surprise: 1 } }, 'malformed'],
     ['a newer version', { delegation: { v: 2 } }, 'unknown_version'],
     ['a time with a fraction', { delegation: { expires_at: NOW + 0.5 } }, 'malformed'],
@@ -96,7 +96,7 @@ describe('a grant', () => {
       'malformed',
     ],
     ['two leases', { authorization_details: [wideLease(), wideLease()] }, 'malformed'],
-  ])('with %s is refused', (_name, change: { delegation?: object }, reason) => {
+  ])('with %s is refused', (_name, change, reason) => {
     const grant = ownerGrant()
     const spoiled = { ...grant, ...change, delegation: { ...grant.delegation, ...change.delegation } }
     expect(thrownBy(() => readGrant(spoiled))).toMatchObject({ code: 'GRANT_INVALID', details: { reason } })
