@@ -7,7 +7,7 @@ import type { Connection } from '@libp2p/interface'
 import { CODE_P2P, multiaddr, type Multiaddr } from '@multiformats/multiaddr'
 import { LIMITS, deadline, didFromPeerId, fail, publicKeyFromPeerId, type AgentRecord } from '@csb/core'
 import type { CallOptions, PeerSummary } from '@csb/service'
-import { wireError } from './errors.ts'
+import { dialError } from './errors.ts'
 import { peerOf, type Host } from './host.ts'
 
 export type Connections = {
@@ -37,7 +37,7 @@ export function createConnections(
     try {
       return await libp2p.dial(target, { signal })
     } catch (error) {
-      throw wireError(error)
+      throw dialError(error)
     }
   }
 

@@ -32,7 +32,14 @@ const PROVIDERS = '/dht/provider/'
 const WRITE_BACK_MS = 5_000
 const PEERS_CACHED = 4_096
 
-export function createDatastore(db: LevelDb): GuardedDatastore {
+/** @param limits most values kept for others; default {@link LIMITS.dhtRecords} and {@link LIMITS.dhtProviders} */
+export function createDatastore(
+  db: LevelDb,
+  limits: { readonly records: number; readonly providers: number } = {
+    records: LIMITS.dhtRecords,
+    providers: LIMITS.dhtProviders,
+  },
+): GuardedDatastore {
   const level = new LevelDatastore(db.sublevel('libp2p', { keyEncoding: 'utf8', valueEncoding: 'view' }) as never)
   const peers = createPeerCache(level)
   const counts = new Map<string, { stored: number; limit: number }>()
@@ -94,8 +101,8 @@ export function createDatastore(db: LevelDb): GuardedDatastore {
     open: async () => {
       await level.open()
       for (const [prefix, limit] of [
-        [RECORDS, LIMITS.dhtRecords],
-        [PROVIDERS, LIMITS.dhtProviders],
+        [RECORDS, limits.records],
+        [PROVIDERS, limits.providers],
       ] as const) {
         let stored = 0
         for await (const _ of level.queryKeys({ prefix })) stored++
@@ -128,7 +135,10 @@ function createPeerCache(level: LevelDatastore) {
   const writeBack = async (): Promise<void> => {
     const entries = [...dirty]
     const batch = level.batch()
-    for (const [, { key, value }] of entries) value === null ? batch.delete(key) : batch.put(key, value)
+    for (const [, { key, value }] of entries) {
+      if (value === null) batch.delete(key)
+      else batch.put(key, value)
+    }
     await batch.commit()
     for (const [name, entry] of entries) if (dirty.get(name) === entry) dirty.delete(name)
   }

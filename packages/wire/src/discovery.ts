@@ -58,15 +58,16 @@ const keyOf = (did: string): Uint8Array => utf8(`/${RECORD_NAMESPACE}/${did}`)
 
 /**
  * The rule for DHT values: who puts, answers or reads one passes here. The selector is never asked on a put, so
- * the validator alone keeps an old record from replacing a newer one.
+ * the validator alone keeps an old record from replacing a newer one. What passes is known from then on.
  */
-export function recordRules(book: RecordBook) {
+export function recordRules(book: RecordBook, directory: Directory) {
   return {
     /** @throws MALFORMED, REPLAYED */
     validateRecord: async (key: Uint8Array, value: Uint8Array): Promise<void> => {
       const record = readRecord(book, didIn(key), value)
       if (record === undefined) fail('MALFORMED', { reason: 'not a record of that did in force' })
       if (!(await book.accept(record))) fail('REPLAYED', { did: record.did, seq: record.seq })
+      directory.keep(record)
     },
     selectRecord: (key: Uint8Array, values: readonly Uint8Array[]): number => {
       const seqs = values.map((value) => readRecord(book, didIn(key), value)?.seq ?? -1)

@@ -39,6 +39,13 @@ export function wireError(thrown: unknown, otherwise: ErrorCode = 'PEER_UNREACHA
   return known.code === 'INTERNAL' ? new NodeError(otherwise, { reason: name }, error) : known
 }
 
+/** The same while a way to a peer is made: whatever breaks then, the peer was not reached. */
+export function dialError(thrown: unknown): NodeError {
+  const error = wireError(thrown)
+  if (isNodeError(thrown) || ['TIMEOUT', 'BUSY', 'VERSION_MISMATCH'].includes(error.code)) return error
+  return new NodeError('PEER_UNREACHABLE', error.details, thrown)
+}
+
 function carried(thrown: unknown): unknown {
   if (thrown instanceof Error) return thrown
   const inner = (thrown as { error?: unknown } | null | undefined)?.error

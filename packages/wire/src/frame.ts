@@ -66,7 +66,7 @@ export function createFrames(bytes: ByteStream, options: FrameOptions = {}): Fra
   const send = async (value: unknown): Promise<void> => {
     const body = utf8(canonicalize(value))
     if (body.byteLength > maxFrameBytes) fail('TOO_LARGE', { maxFrameBytes })
-    await output.write(encode.single(body).subarray())
+    await output.write(encode.single(body, { maxDataLength: maxFrameBytes }).subarray())
   }
   const close = async (signal?: AbortSignal): Promise<void> => {
     await output.flushed()

@@ -3,11 +3,11 @@
  * first frame, an error frame before the end, and a stream that is always closed or broken off.
  */
 import type { Connection, Stream } from '@libp2p/interface'
-import { LIMITS, deadline, didFromPeerId } from '@csb/core'
+import { LIMITS, deadline, didFromPeerId, fail, toNodeError } from '@csb/core'
 import type { CallOptions, Caller } from '@csb/service'
 import type { Admission } from './admission.ts'
 import { openBytes } from './bytes.ts'
-import { wireError } from './errors.ts'
+import { dialError } from './errors.ts'
 import { createFrames, type FrameOptions, type Frames } from './frame.ts'
 import { STREAMS_PER_CONNECTION, type Host } from './host.ts'
 
@@ -20,7 +20,7 @@ export type Visit = {
   readonly frames: Frames
   /**
    * The first frame.
-   * @throws TIMEOUT after {@link LIMITS.requestTimeoutMs}, MALFORMED where the peer ended without one
+   * @throws TIMEOUT after {@link LIMITS.requestTimeoutMs}, PEER_MISBEHAVED where the peer ended without one
    */
   first(): Promise<unknown>
 }
@@ -65,7 +65,7 @@ export async function openStream(
     })
     return createFrames(openBytes(stream, connection), options)
   } catch (thrown) {
-    throw wireError(thrown)
+    throw dialError(thrown)
   }
 }
 
@@ -84,7 +84,7 @@ async function attend(
     await answer({ did, caller: { kind: 'peer', did, door: 'libp2p' }, frames, first: () => firstFrame(frames) })
     await frames.close(deadline(LIMITS.closeGraceMs))
   } catch (thrown) {
-    const error = wireError(thrown, 'INTERNAL')
+    const error = toNodeError(thrown)
     options.log('wire.refused', { protocol: options.protocol, peerId, code: error.code })
     if (frames.gone.aborted) frames.abort(error)
     else await frames.refuse(error)
@@ -96,6 +96,6 @@ async function attend(
 
 async function firstFrame(frames: Frames): Promise<unknown> {
   const frame = await frames.receive(deadline(LIMITS.requestTimeoutMs))
-  if (frame === undefined) throw wireError(Object.assign(new Error('no frame'), { name: 'UnexpectedEOFError' }))
+  if (frame === undefined) fail('PEER_MISBEHAVED', { reason: 'ended without a frame' })
   return frame
 }

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { NodeError, fail } from '@csb/core'
-import { collect, echo, envelopeTo, startNode, stopAll, until } from './rig.ts'
+import { NodeError, fail, until } from '@csb/core'
+import { collect, echo, envelopeTo, startNode, stopAll } from './rig.ts'
 
 afterAll(stopAll)
 
@@ -28,8 +28,8 @@ describe('envelopes', () => {
     await client.wire.peers.dial(server.address())
     const asked = Array.from({ length: 200 }, (_, n) => envelopeTo(server, client, { params: { n } }))
     const answers = await Promise.all(asked.map((envelope) => collect(client.wire.peers.request(envelope))))
-    expect(answers.map(([reply]) => (reply?.body as { result: { n: number } }).result.n)).toEqual(
-      asked.map((_, n) => n),
+    expect(answers.map(([reply]) => reply?.body)).toEqual(
+      asked.map((_, n) => ({ jsonrpc: '2.0', id: 1, result: { n } })),
     )
   })
 

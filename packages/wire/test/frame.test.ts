@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Stream } from '@libp2p/interface'
-import { LIMITS, canonicalize, createKeyPair, exportSeed, systemClock, until } from '@csb/core'
-import { openStore } from '@csb/store'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { LIMITS, NodeError, canonicalize, systemClock, until } from '@csb/core'
 import fc from 'fast-check'
 import { openBytes, receiveBulk, sendBulk, type ByteStream } from '../src/bytes.ts'
 import { createFrames, portOf, type FrameOptions } from '../src/frame.ts'
-import { createHost, type Host } from '../src/host.ts'
+import type { Host } from '../src/host.ts'
+import { startHost, stopAll } from './rig.ts'
 
 const MiB = 1024 * 1024
 const PROTOCOL = '/csb/test/1.0.0'
@@ -16,38 +13,18 @@ const PROTOCOL = '/csb/test/1.0.0'
 let left: Host
 let right: Host
 let connection: Connection
-let arrived: ((stream: Stream) => void)[] = []
+const arrived: ((stream: Stream) => void)[] = []
 
 beforeAll(async () => {
-  left = await hostAlone()
-  right = await hostAlone()
+  left = await startHost()
+  right = await startHost()
   await right.libp2p.handle(PROTOCOL, (stream) => {
     arrived.shift()?.(stream)
   })
   connection = await left.libp2p.dial(right.libp2p.getMultiaddrs())
 })
 
-afterAll(async () => {
-  await left.stop()
-  await right.stop()
-})
-
-async function hostAlone(): Promise<Host> {
-  const store = await openStore(join(await mkdtemp(join(tmpdir(), 'csb-frame-')), 'db'))
-  const host = await createHost({
-    seed: exportSeed(createKeyPair()),
-    db: store.db,
-    listen: ['/ip4/127.0.0.1/tcp/0'],
-    bootstrap: [],
-    mdns: false,
-    maxConnections: 10,
-    profile: 'loopback',
-    validateRecord: () => undefined,
-    selectRecord: () => 0,
-  })
-  await host.start()
-  return host
-}
+afterAll(stopAll)
 
 /** Two raw ends of one stream; nobody reads yet. */
 async function rawPair(): Promise<{ near: Stream; far: Stream }> {
@@ -65,6 +42,9 @@ async function framePair(options: FrameOptions = {}) {
   const { near, far } = await bytePair()
   return { near: createFrames(near, options), far: createFrames(far, options), nearBytes: near }
 }
+
+/** Any JSON but a `__proto__` member, which is refused. */
+const frameable = fc.jsonValue({ maxDepth: 5 }).filter((value) => !JSON.stringify(value).includes('__proto__'))
 
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)])
 const frameOf = (text: string): Uint8Array =>
@@ -138,7 +118,7 @@ describe('bytes', () => {
   })
 
   test('a connection that is lost is no orderly end', async () => {
-    const other = await hostAlone()
+    const other = await startHost()
     const lost = new Promise<Stream>((resolve) => arrived.push(resolve))
     const link = await other.libp2p.dial(right.libp2p.getMultiaddrs())
     const stream = await link.newStream(PROTOCOL)
@@ -151,33 +131,27 @@ describe('bytes', () => {
   })
 
   test('a side that never ends is broken off after the other did', async () => {
-    const { near, farStream } = await bytePair()
+    const { near, nearStream, farStream } = await bytePair()
     await near.close()
     const settled = near.settle()
     expect(farStream.status).toBe('open')
     await settled
     await until(() => farStream.status !== 'open', 2_000, 'the stream is gone on the other side too')
-    expect(connection.streams.filter(({ protocol }) => protocol === PROTOCOL && near.gone.aborted === false)).toEqual(
-      [],
-    )
+    expect(connection.streams.filter(({ protocol, id }) => protocol === PROTOCOL && id === nearStream.id)).toEqual([])
   }, 15_000)
 })
 
 describe('frames', () => {
   test('any JSON value that is sent arrives equal, whatever the pieces it travels in', async () => {
     await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.jsonValue({ maxDepth: 5 }), { minLength: 1, maxLength: 8 }),
-        fc.boolean(),
-        async (values, gather) => {
-          const { near, far } = await framePair({ gather })
-          const sending = Promise.all(values.map((value) => near.send(value))).then(() => near.close())
-          for (const value of values) expect(canonicalize(await far.receive())).toBe(canonicalize(value))
-          expect(await far.receive()).toBeUndefined()
-          await far.close()
-          await sending
-        },
-      ),
+      fc.asyncProperty(fc.array(frameable, { minLength: 1, maxLength: 8 }), fc.boolean(), async (values, gather) => {
+        const { near, far } = await framePair({ gather })
+        const sending = Promise.all(values.map((value) => near.send(value))).then(() => near.close())
+        for (const value of values) expect(canonicalize(await far.receive())).toBe(canonicalize(value))
+        expect(await far.receive()).toBeUndefined()
+        await far.close()
+        await sending
+      }),
       { numRuns: 60 },
     )
   })
@@ -247,7 +221,6 @@ describe('frames', () => {
   test('a refusal is thrown by the port of the other side with its code', async () => {
     const { near, far } = await framePair()
     const port = portOf(near, systemClock)
-    const { NodeError } = await import('@csb/core')
     await far.refuse(new NodeError('CLEARANCE', { level: 'public' }))
     await expect(port.receive()).rejects.toMatchObject({ code: 'CLEARANCE', details: { level: 'public' } })
     await port.close()

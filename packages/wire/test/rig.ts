@@ -8,10 +8,8 @@ import {
   exportSeed,
   fail,
   newId,
-  random,
   signDocument,
   systemClock,
-  until,
   validate,
   verifyDocument,
   LIMITS,
@@ -22,6 +20,7 @@ import {
 } from '@csb/core'
 import type { Caller, EnvelopeReply, MessagePort, PerformOptions, Service } from '@csb/service'
 import { openStore } from '@csb/store'
+import { createHost, type Host, type HostInit } from '../src/host.ts'
 import { createWire, type RecordBook, type Wire, type WireConfig } from '../src/index.ts'
 
 export type Answers = {
@@ -47,7 +46,7 @@ export type NodeOptions = Partial<WireConfig> & {
   readonly card?: (card: unknown, did: string, hash: string | null) => boolean
 }
 
-const opened = new Set<Node>()
+const opened = new Set<{ stop(): Promise<void> }>()
 
 export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const { answers = {}, key = createKeyPair(), clock = systemClock, directory, card, ...config } = options
@@ -145,19 +144,45 @@ export function recordOf(key: KeyPair, fields: Partial<AgentRecord> = {}): Agent
     withdrawn: false,
     capabilities: ['math.solve'],
     addresses: [],
-    card: null,
+    agents: [],
     ...fields,
   }
   const { signature: _, ...rest } = body as AgentRecord
   return { ...rest, signature: signDocument('agentRecord', rest, key) }
 }
 
-/** Streams that are open between nodes, without those of libp2p itself. */
-export function seed32(): Uint8Array {
-  return random(32)
-}
+export type HostOptions = Partial<Pick<HostInit, 'validateRecord' | 'selectRecord' | 'profile' | 'db'>>
 
-export { until }
+/** A libp2p node of ours without the door: for what a stranger may do. */
+export async function startHost(options: HostOptions = {}): Promise<Host> {
+  const folder = await mkdtemp(join(tmpdir(), 'csb-host-'))
+  const store = await openStore(join(folder, 'db'))
+  const host = await createHost({
+    seed: exportSeed(createKeyPair()),
+    db: store.db,
+    listen: ['/ip4/127.0.0.1/tcp/0'],
+    bootstrap: [],
+    mdns: false,
+    maxConnections: 100,
+    profile: 'loopback',
+    validateRecord: () => undefined,
+    selectRecord: () => 0,
+    ...options,
+  })
+  await host.start()
+  const stop = host.stop
+  const started: Host = {
+    ...host,
+    stop: async () => {
+      opened.delete(started)
+      await stop()
+      await store.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+  opened.add(started)
+  return started
+}
 
 export function createBook(clock: Clock = systemClock): Node['book'] {
   const kept = new Map<string, AgentRecord>()

@@ -4,10 +4,9 @@
  * Each envelope goes to `agents.deliver` as it came. Who may send what is decided there.
  * @clause A2A-017
  */
-import { LIMITS, NodeError, deadline, errorFromJSON, fail, type Clock, type Envelope } from '@csb/core'
+import { LIMITS, NodeError, deadline, errorFromJSON, fail, toNodeError, type Clock, type Envelope } from '@csb/core'
 import type { CallOptions, EnvelopeReply, Service } from '@csb/service'
 import type { Admission } from '../admission.ts'
-import { wireError } from '../errors.ts'
 import { errorIn, watchSilence, type Frames } from '../frame.ts'
 import type { Host } from '../host.ts'
 import { serve, type Log, type Visit } from '../protocol.ts'
@@ -141,7 +140,7 @@ async function deliver(
     if (!done) fail('INTERNAL', { reason: 'the answer has no end' })
   } catch (thrown) {
     if (frames.gone.aborted) return
-    await frames.send({ id, error: wireError(thrown, 'INTERNAL').toJSON() }).catch(() => undefined)
+    await frames.send({ id, error: toNodeError(thrown).toJSON() }).catch(() => undefined)
   }
 }
 
