@@ -737,7 +737,17 @@ entry: {
  * level:integrity[:tags]
  */
 label?: string
+/**
+ * front matter of another program, kept as it is
+ */
+extra?: {
+[k: string]: unknown | undefined
+}
 }[]
+/**
+ * what happens to an id that is here already; default refuse
+ */
+existing?: ("refuse" | "keep")
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
@@ -858,7 +868,7 @@ timeout_ms?: number
  * via the `definition` "AgentsCard".
  */
 export interface AgentsCard {
-agent: string
+agent?: string
 /**
  * did:key of an Ed25519 key
  */

@@ -7450,7 +7450,7 @@ return errors === 0;
 validate40.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const MemoryBatch = validate41;
-const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100}},"required":["items"],"additionalProperties":false};
+const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"extra":{"type":"object","description":"front matter of another program, kept as it is"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100},"existing":{"type":"string","enum":["refuse","keep"],"description":"what happens to an id that is here already; default refuse"}},"required":["items"],"additionalProperties":false};
 
 function validate41(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7472,7 +7472,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "items"))){
+if(!(((key0 === "home") || (key0 === "items")) || (key0 === "existing"))){
 validate41.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7530,7 +7530,7 @@ return false;
 else {
 const _errs8 = errors;
 for(const key1 in data2){
-if(!((key1 === "entry") || (key1 === "label"))){
+if(!(((key1 === "entry") || (key1 === "label")) || (key1 === "extra"))){
 validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7576,6 +7576,20 @@ var valid2 = _errs11 === errors;
 else {
 var valid2 = true;
 }
+if(valid2){
+if(data2.extra !== undefined){
+let data5 = data2.extra;
+const _errs13 = errors;
+if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
+validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/extra",schemaPath:"#/properties/items/items/properties/extra/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs13 === errors;
+}
+else {
+var valid2 = true;
+}
+}
 }
 }
 }
@@ -7602,6 +7616,24 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.existing !== undefined){
+let data6 = data.existing;
+const _errs15 = errors;
+if(typeof data6 !== "string"){
+validate41.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((data6 === "refuse") || (data6 === "keep"))){
+validate41.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/enum",keyword:"enum",params:{allowedValues: schema56.properties.existing.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs15 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -8873,7 +8905,7 @@ return errors === 0;
 validate50.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const AgentsCard = validate51;
-const schema66 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["agent"],"additionalProperties":false};
+const schema66 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":[],"additionalProperties":false};
 
 function validate51(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8887,12 +8919,6 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.agent === undefined) && (missing0 = "agent")){
-validate51.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "agent") || (key0 === "did"))){
@@ -8942,7 +8968,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
 }
 }
 }
