@@ -1,1 +1,2 @@
-export {}
+export { createHttp, type Http, type HttpInit } from './create-http.ts'
+export type { HttpLog } from './route.ts'

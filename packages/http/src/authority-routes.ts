@@ -1,0 +1,62 @@
+/** Authority, sync and handoff over HTTP. Documents arrive signed; no key is ever sent here. */
+import type { Route } from './route.ts'
+
+export const AUTHORITY_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/v1/grants',
+    operation: 'authority.grants',
+    input: 'AuthorityGrants',
+    summary: 'Grants that are kept',
+  },
+  {
+    method: 'POST',
+    path: '/v1/grants',
+    operation: 'authority.accept',
+    input: 'AuthorityAccept',
+    summary: 'Take in a signed grant',
+    status: 201,
+  },
+  {
+    method: 'POST',
+    path: '/v1/revocations',
+    operation: 'authority.revoke',
+    input: 'AuthorityRevoke',
+    summary: 'Take in a signed revocation',
+    status: 201,
+  },
+  {
+    method: 'GET',
+    path: '/v1/trust',
+    operation: 'authority.trusted',
+    input: 'AuthorityTrusted',
+    summary: 'Whom this node trusts',
+  },
+  {
+    method: 'POST',
+    path: '/v1/trust',
+    operation: 'authority.trust',
+    input: 'AuthorityTrust',
+    summary: 'Trust an origin up to a level',
+    status: 201,
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/trust/{did}',
+    operation: 'authority.untrust',
+    input: 'AuthorityUntrust',
+    summary: 'Trust it no more',
+  },
+]
+
+export const SYNC_ROUTES: readonly Route[] = [
+  { method: 'GET', path: '/v1/sync', operation: 'sync.status', input: 'SyncStatus', summary: 'Rounds of sync so far' },
+  { method: 'POST', path: '/v1/sync', operation: 'sync.run', input: 'SyncRun', summary: 'Sync a home with a peer now' },
+  {
+    method: 'POST',
+    path: '/v1/handoff',
+    operation: 'handoff.offer',
+    input: 'HandoffOffer',
+    summary: 'Hand work to a peer under a narrowed lease',
+  },
+]

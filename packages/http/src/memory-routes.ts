@@ -1,0 +1,55 @@
+/**
+ * Memory over HTTP: the rows of MEM-003 3.1 that this node serves. A body may be the bare entry of the document,
+ * or `{entry, label, home}`.
+ */
+import { isObject, type Route } from './route.ts'
+
+export const MEMORY_ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/v1/memory',
+    operation: 'memory.create',
+    input: 'MemoryCreate',
+    summary: 'Remember one entry',
+    status: 201,
+    reads: (body) => (isObject(body) && !('entry' in body) ? { entry: body } : body),
+  },
+  {
+    method: 'POST',
+    path: '/v1/memory/batch',
+    operation: 'memory.batch',
+    input: 'MemoryBatch',
+    summary: 'Remember up to 100 entries in one commit',
+    status: 201,
+    reads: (body) => (Array.isArray(body) ? { items: body.map((entry: unknown) => ({ entry })) } : body),
+  },
+  {
+    method: 'GET',
+    path: '/v1/memory',
+    operation: 'memory.list',
+    input: 'MemoryList',
+    summary: 'List entries, newest first',
+  },
+  { method: 'GET', path: '/v1/memory/{id}', operation: 'memory.get', input: 'MemoryGet', summary: 'Read one entry' },
+  {
+    method: 'DELETE',
+    path: '/v1/memory/{id}',
+    operation: 'memory.delete',
+    input: 'MemoryDelete',
+    summary: 'Delete an entry so that it can be restored',
+  },
+  {
+    method: 'POST',
+    path: '/v1/memory/{id}/restore',
+    operation: 'memory.restore',
+    input: 'MemoryRestore',
+    summary: 'Restore a deleted entry',
+  },
+  {
+    method: 'DELETE',
+    path: '/v1/memory/{id}/hard',
+    operation: 'memory.forget',
+    input: 'MemoryForget',
+    summary: 'Forget an entry for good, here and on every synced node',
+  },
+]
