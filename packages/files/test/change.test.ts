@@ -1,6 +1,18 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { commitFiles, getRef, listFiles, readFile, readLog, readTree, type CommitFiles } from '../src/index.ts'
+import {
+  commitFiles,
+  getRef,
+  listFiles,
+  moveRef,
+  readFile,
+  readLog,
+  readTree,
+  writeBlob,
+  writeCommit,
+  writeTree,
+  type CommitFiles,
+} from '../src/index.ts'
 import { NOW, WORDS, asText, objectIds, openHome, snapshot, text } from './open-home.ts'
 
 const write = (path: string, content = path) => ({ path, bytes: text(content) })
@@ -163,6 +175,36 @@ describe('commits of files', () => {
       }),
       { numRuns: 60 },
     )
+  })
+
+  test('an executable file stays executable when it is written, and a link stays where it is', async () => {
+    const { store, home } = await openHome()
+    await store.transact((tx) => {
+      const oid = writeBlob(tx, home.id, text('#!/bin/sh'))
+      const entries = [
+        { mode: '100755', name: 'run', oid },
+        { mode: '120000', name: 'link', oid },
+      ] as const
+      const person = { ...WORDS.author, at: NOW }
+      const tree = writeTree(tx, home.id, entries)
+      const to = writeCommit(tx, home.id, {
+        tree,
+        parents: [],
+        author: person,
+        committer: person,
+        message: 'from a clone',
+        trailers: {},
+      })
+      moveRef(tx, home.id, 'runs/one', { expect: null, to, now: NOW })
+    })
+    const done = await store.transact((tx) =>
+      commitFiles(tx, { ...WORDS, home: home.id, branch: 'runs/one', changes: [write('run', 'new'), write('other')] }),
+    )
+    expect(readTree(store.view(), home.id, done.tree).map(({ mode, name }) => `${mode} ${name}`)).toEqual([
+      '120000 link',
+      '100644 other',
+      '100755 run',
+    ])
   })
 
   test('equal files give equal trees, whatever the way there', async () => {

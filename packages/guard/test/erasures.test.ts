@@ -95,7 +95,22 @@ describe('the disk after forgetting', () => {
     expect(await finishErasures(node.store)).toEqual([])
   })
 
-  test('a reader that holds old values open is waited for, and else the bytes are reported and tried again', async () => {
+  test('a reader that holds old values open for a moment is waited for', async () => {
+    const node = await openHome()
+    const note = await node.create(SECRET)
+    const reader = node.store.db.iterator()
+    await reader.next()
+    const { erase } = await node.forget(note.entry.id)
+    const stored = storedOf(node.store, node.home.id, erase.oids)
+    const done = finishErasures(node.store)
+    const isDeleted = () => !node.store.view().has(key('object', node.home.id, erase.oids[0] ?? ''))
+    await until(isDeleted, 5000, 'the first attempt has deleted')
+    await reader.close()
+    expect(await done).toMatchObject([{ remains: [], scanned: true }])
+    expect(await scanFiles(node.store.directory, stored)).toEqual([])
+  })
+
+  test('where a reader holds old values open for long, the bytes are reported and tried again', async () => {
     const node = await openHome()
     const note = await node.create(SECRET)
     const reader = node.store.db.iterator()
