@@ -9,6 +9,7 @@
  * @clause L1.4
  */
 import {
+  EVERY_TAG,
   compareLevels,
   dominates,
   isWithin,
@@ -72,7 +73,7 @@ export function misspelledField(lease: Lease): string | undefined {
   if (!(lease.paths ?? []).every(isCanonicalPath)) return 'paths'
   if (!(lease.deny_paths ?? []).every(isCanonicalPath)) return 'deny_paths'
   if (!(lease.branches ?? []).every((branch) => branch === '*' || /^[^*]+(?:\/\*)?$/.test(branch))) return 'branches'
-  if (!lease.locations.every((location) => /^nas:\/\/(?:\*|[^*/]+)\/[^*/]+$/.test(location))) return 'locations'
+  if (!lease.locations.every((location) => /^nas:\/\/(?:\*\/[^*/]+|[^*/]+\/(?:\*|[^*/]+))$/.test(location))) return 'locations'
   return undefined
 }
 
@@ -88,7 +89,7 @@ export function isSubset(child: Lease, parent: Lease): Verdict {
   if (!(child.branches ?? []).every((a) => (parent.branches ?? []).some((b) => isBranchWithin(a, b))))
     return no('branches')
   if (!isWithin(child.labels_max ?? 'public', parent.labels_max ?? 'public')) return no('labels_max')
-  if (!isSubsetOf(child.label_tags ?? [], parent.label_tags ?? [])) return no('label_tags')
+  if (!areTagsWithin(child.label_tags ?? [], parent.label_tags ?? [])) return no('label_tags')
   if (!isWithin(parent.label_floor ?? 'public', child.label_floor ?? 'public')) return no('label_floor')
   if (!isSubsetOf(child.capabilities ?? [], parent.capabilities ?? [])) return no('capabilities')
   if (parent.external === 'deny' && child.external !== 'deny') return no('external')
@@ -136,7 +137,7 @@ export function meet(a: Lease, b: Lease): Lease | null {
     paths: innerOf(a.paths ?? [], b.paths ?? [], isPathWithin),
     deny_paths: unionOf(a.deny_paths, b.deny_paths),
     branches: innerOf(a.branches ?? [], b.branches ?? [], isBranchWithin),
-    label_tags: (a.label_tags ?? []).filter((tag) => b.label_tags?.includes(tag)),
+    label_tags: commonTags(a.label_tags ?? [], b.label_tags ?? []),
     capabilities: (a.capabilities ?? []).filter((capability) => b.capabilities?.includes(capability)),
     gates: unionOf(a.gates, b.gates),
   }
@@ -168,12 +169,23 @@ function isBranchWithin(inner: string, outer: string): boolean {
   return outer.endsWith('/*') && inner !== '*' && inner.startsWith(outer.slice(0, -1)) && inner.length >= outer.length
 }
 
-/** `nas://<peer>/<home>` is within itself and within `nas://*` followed by the same home. */
+/**
+ * `nas://<peer>/<home>` is within itself, within `nas://*` followed by the same home, and within `nas://<peer>/*`,
+ * which is every home kept at that node. Both at once can not be said.
+ */
 function isLocationWithin(inner: string, outer: string): boolean {
   if (inner === outer) return true
-  return (
-    outer.startsWith('nas://*/') && inner.slice(inner.indexOf('/', 'nas://'.length)) === outer.slice('nas://*'.length)
-  )
+  if (outer.startsWith('nas://*/')) return inner.slice(inner.indexOf('/', 'nas://'.length)) === outer.slice('nas://*'.length)
+  return outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1))
+}
+
+/** Tags of a clearance; `*` holds every tag. */
+const areTagsWithin = (inner: readonly string[], outer: readonly string[]): boolean =>
+  outer.includes(EVERY_TAG) || isSubsetOf(inner, outer)
+
+function commonTags(a: readonly string[], b: readonly string[]): string[] {
+  if (a.includes(EVERY_TAG)) return [...b]
+  return b.includes(EVERY_TAG) ? [...a] : a.filter((tag) => b.includes(tag))
 }
 
 /** A parent's exclusion survives in the child, or does not touch anything the child may reach. */

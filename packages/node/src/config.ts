@@ -15,11 +15,12 @@ export type Settings = {
     readonly bootstrap: readonly string[]
     readonly mdns: boolean
     readonly maxConnections: number
+    /** many nodes on one address: for tests and demonstrations */
+    readonly loopback: boolean
   }
-  readonly visitors: { readonly messages: 'accept' | 'refuse' }
-  readonly agents: { readonly timeoutMs: number; readonly outputBytes: number; readonly runs: number }
-  readonly sync: { readonly intervalMs: number }
   readonly log: { readonly level: 'debug' | 'info' | 'warn' | 'error' | 'silent' }
+  /** what the operations look at: the file with the environment over it */
+  readonly config: Config
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -64,6 +65,7 @@ export async function readSettings(directory: string, flags: Flags, env: Environ
 /** The defaults, seen through a file and flags. */
 export function settingsOf(config: Config, flags: Flags = {}): Settings {
   const port = flags.port ?? config.http?.port ?? DEFAULT_PORT
+  const listen = flags.listen ?? config.p2p?.listen ?? listenBeside(port)
   return {
     http: {
       host: flags.host ?? config.http?.host ?? '127.0.0.1',
@@ -72,19 +74,14 @@ export function settingsOf(config: Config, flags: Flags = {}): Settings {
       publicUrl: config.http?.public_url ?? null,
     },
     p2p: {
-      listen: flags.listen ?? config.p2p?.listen ?? listenBeside(port),
+      listen,
       bootstrap: flags.bootstrap ?? config.p2p?.bootstrap ?? [],
       mdns: flags.mdns ?? config.p2p?.mdns ?? true,
       maxConnections: config.p2p?.max_connections ?? 120,
+      loopback: listen.every((address) => address.startsWith('/ip4/127.')),
     },
-    visitors: { messages: config.visitors?.messages ?? 'accept' },
-    agents: {
-      timeoutMs: config.agents?.timeout_ms ?? 120_000,
-      outputBytes: config.agents?.output_bytes ?? 4 * 1024 * 1024,
-      runs: config.agents?.runs ?? 8,
-    },
-    sync: { intervalMs: config.sync?.interval_ms ?? 60_000 },
     log: { level: flags.logLevel ?? config.log?.level ?? 'info' },
+    config,
   }
 }
 

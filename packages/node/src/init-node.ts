@@ -52,7 +52,7 @@ type Made = { readonly owner: { readonly name: string; readonly key: KeyPair }; 
 
 /** Everything that goes into the store, in one transaction. */
 async function writeState(options: InitOptions, made: Made): Promise<Identity> {
-  const { directory } = options
+  const { directory, now } = options
   const join = await joinedHome(options)
   // a folder that a stopped attempt left behind holds a store without a node: begin anew
   await rm(pathOf(directory, 'database'), { recursive: true, force: true })

@@ -35,3 +35,20 @@ export const shareLease = (identity: Identity, level: Lease['labels_max'], tags:
   labels_max: level ?? 'public',
   ...(tags.length > 0 ? { label_tags: [...tags] } : {}),
 })
+
+export type LeaseFor = {
+  readonly actions: Lease['actions']
+  readonly paths: readonly string[]
+  readonly branches: readonly string[]
+  readonly level: NonNullable<Lease['labels_max']>
+}
+
+/** What an agent or a client is handed: only what is named. */
+export const handLease = (identity: Identity, { actions, paths, branches, level }: LeaseFor): Lease => ({
+  type: 'urn:csb:lease:1',
+  locations: [`nas://${identity.peer_id}/${identity.home ?? 'none'}`],
+  actions: [...actions],
+  paths: [...paths],
+  branches: [...branches],
+  labels_max: level,
+})

@@ -29,6 +29,13 @@ export async function keepOwner(directory: string, name: string, key: KeyPair, c
   await writeJson(directory, 'owner', { v: 1, name, did: key.did, ...kept })
 }
 
+/** Put a key that lies open behind a passphrase. @throws PASSPHRASE where it is sealed already */
+export async function sealOwner(directory: string, passphrase: string): Promise<void> {
+  const { name, isSealed } = await readOwner(directory)
+  if (isSealed) fail('PASSPHRASE', { reason: 'it is sealed already' })
+  await keepOwner(directory, name, await openOwner(directory, undefined), { passphrase })
+}
+
 /** Who owns the key in `directory`, without opening it. @throws NOT_INITIALISED */
 export async function readOwner(directory: string): Promise<Owner> {
   const file = await readFile(directory)

@@ -3,8 +3,18 @@
  * withdrawn when no agent is left to offer.
  * @clause A2A-005, A2A-012
  */
-import type { AgentRecord } from '@csb/core'
-import { acceptAgentRecord, agentCard, agentRecord, cardHash, listAgents, nextRecordSeq } from '@csb/agents'
+import { isNodeError, peerIdFromDid, type AgentRecord, type Clock } from '@csb/core'
+import {
+  acceptAgentRecord,
+  agentCard,
+  agentRecord,
+  cardHash,
+  listAgents,
+  nextRecordSeq,
+  verifyAgentRecord,
+  verifyCard,
+} from '@csb/agents'
+import type { Store } from '@csb/store'
 import type { Parts } from './operation.ts'
 
 /** Sign a new record and put it where it can be found. */
@@ -41,4 +51,37 @@ async function renewRecord({ store, clock, key, identity, peers, httpUrl }: Part
     acceptAgentRecord(tx, record)
     return record
   })
+}
+
+/** How the network door judges records and cards: it asks here and holds no rule itself. */
+export function createRecordBook(store: Store, clock: Clock) {
+  return {
+    verify: (value: unknown, did: string): AgentRecord | undefined => {
+      try {
+        return verifyAgentRecord(value, did, clock.now())
+      } catch (error) {
+        if (isNodeError(error)) return undefined
+        throw error
+      }
+    },
+    accept: async (record: AgentRecord): Promise<boolean> => {
+      try {
+        await store.transact((tx) => acceptAgentRecord(tx, record))
+        return true
+      } catch (error) {
+        if (isNodeError(error, 'REPLAYED')) return false
+        throw error
+      }
+    },
+  }
+}
+
+/** @param hash what the node's record names for that agent, or null where only the signature is to be checked */
+export function isCardOf(card: unknown, did: string, hash: string | null): boolean {
+  try {
+    const checked = verifyCard(card, peerIdFromDid(did))
+    return hash === null || cardHash(checked) === hash
+  } catch {
+    return false
+  }
 }

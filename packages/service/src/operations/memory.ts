@@ -1,12 +1,13 @@
 /** L2 operations: notes in the memory branch of a home. Every write is one commit with its record. */
 import { fail, formatLabel, parseLabel, type Memory } from '@csb/core'
-import { finishErasures, forgetNote } from '@csb/guard'
+import { finishErasures, forgetNote, isForgotten } from '@csb/guard'
 import { createNotes, deleteNote, getNote, levelOf, listNotes, restoreNote, type Note } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
-type Item = { readonly entry: unknown; readonly label?: string }
+type Item = { readonly entry: unknown; readonly label?: string; readonly extra?: Readonly<Record<string, unknown>> }
+type Existing = 'refuse' | 'keep'
 type Named = Home & { readonly id: string; readonly reason?: string }
 type Filter = Home & {
   readonly level?: string
@@ -33,22 +34,31 @@ const shown = (note: Note) => ({
   ...(note.deletedAt === null ? {} : { deleted: true, deleted_at: note.deletedAt }),
 })
 
-async function create(context: Context, home: string, items: readonly Item[]) {
-  const created = await context.write(
-    (tx) =>
-      createNotes(tx, {
+async function create(context: Context, home: string, items: readonly Item[], existing: Existing) {
+  const named = ({ entry }: Item) => String((entry as { id?: unknown }).id)
+  return context.write(
+    (tx) => {
+      const gone = items.map(named).filter((id) => isForgotten(tx, home, id))
+      if (gone.length > 0 && existing === 'refuse') fail('FORGOTTEN', { id: gone[0] })
+      const made = createNotes(tx, {
         home,
-        inputs: items.map(({ entry, label }) => ({ entry, ...(label === undefined ? {} : { label: parseLabel(label) }) })),
+        inputs: items.filter((item) => !gone.includes(named(item))).map(({ entry, label, extra }) => ({
+          entry,
+          ...(label === undefined ? {} : { label: parseLabel(label) }),
+          ...(extra === undefined ? {} : { extra }),
+        })),
+        existing,
         actor: context.key.did,
         author: authorOf(context),
         message: items.length === 1 ? 'remember a note' : `remember ${items.length} notes`,
         trailers: trailersOf(context),
         levelMap: context.identity.memory_level_map,
         now: context.clock.now(),
-      }),
+      })
+      return { ...made, kept: [...made.kept, ...gone] }
+    },
     ({ commit, notes }) => ({ home, branch: BRANCH, commit, notes: notes.map(({ entry }) => entry.id) }),
   )
-  return created
 }
 
 export const memoryOperations: readonly Operation[] = [
@@ -59,7 +69,7 @@ export const memoryOperations: readonly Operation[] = [
     open: 'lease',
     needs: needing('write'),
     run: async (context: Context, input: Home & Item) => {
-      const { commit, notes, warnings } = await create(context, homeOf(input, context), [input])
+      const { commit, notes, warnings } = await create(context, homeOf(input, context), [input], 'refuse')
       const note = notes[0] ?? fail('INTERNAL', { reason: 'no note was made' })
       return { ...shown(note), commit, warnings: warnings[0] ?? [] }
     },
@@ -70,9 +80,14 @@ export const memoryOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: needing('write'),
-    run: async (context: Context, input: Home & { items: readonly Item[] }) => {
-      const { commit, notes, warnings } = await create(context, homeOf(input, context), input.items)
-      return { commit, items: notes.map((note, at) => ({ ...shown(note), warnings: warnings[at] ?? [] })) }
+    run: async (context: Context, input: Home & { items: readonly Item[]; existing?: Existing }) => {
+      const { commit, notes, warnings, kept } = await create(
+        context,
+        homeOf(input, context),
+        input.items,
+        input.existing ?? 'refuse',
+      )
+      return { commit, kept, items: notes.map((note, at) => ({ ...shown(note), warnings: warnings[at] ?? [] })) }
     },
   },
   {

@@ -6,8 +6,8 @@
 import { fail } from '@csb/core'
 import { trusted } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
-import { applyTombstone, finishErasures, isForgotten } from '@csb/guard'
-import { putNotes, removeNotes } from '@csb/memory'
+import { applyTombstone, finishErasures, putRemembered } from '@csb/guard'
+import { removeNotes } from '@csb/memory'
 import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
@@ -123,14 +123,14 @@ async function apply(context: Context, did: string, home: Home, arrival: Arrival
         if (result.applied) count++
         commit = result.commit ?? commit
       }
-      const notes = arrival.notes.filter((note) => !isForgotten(tx, home.id, note.entry.id))
-      if (notes.length > 0) {
-        const result = await putNotes(tx, { ...shared, notes, message: `take in ${notes.length} notes` })
+      if (arrival.notes.length > 0) {
+        const message = `take in ${arrival.notes.length} notes`
+        const result = putRemembered(tx, { ...shared, notes: arrival.notes, message })
         count += result.applied.length
         commit = result.commit
       }
       if (arrival.gone.length > 0) {
-        const result = await removeNotes(tx, { ...shared, ids: arrival.gone, message: `drop ${arrival.gone.length} notes` })
+        const result = removeNotes(tx, { ...shared, ids: arrival.gone, message: `drop ${arrival.gone.length} notes` })
         count += result.removed.length
         commit = result.commit
       }

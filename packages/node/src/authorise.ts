@@ -1,0 +1,147 @@
+/**
+ * What an owner signs at the command line: grants to speak, to see, to act, and their end. The key is open for one
+ * signature; the signed document then goes to the running node like anybody's.
+ * @clause DEL-001, DEL-003.3.1, DEL-003.3.4
+ */
+import { fail, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
+import { createToken, draftGrant, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
+import type { Client } from './client.ts'
+import { readJson, writeJson } from './data-folder.ts'
+import { handLease, shareLease } from './leases.ts'
+
+/** Where a command stands: the folder, the running node, the owner's open key, the time. */
+export type Desk = {
+  readonly directory: string
+  readonly client: Client
+  readonly owner: KeyPair
+  /** ms since epoch */
+  readonly now: number
+}
+
+export type Delegating = {
+  /** who may speak; default the node itself, for its agents */
+  readonly to?: { readonly name: string; readonly did: string }
+  /** dids of nodes that are to honour it */
+  readonly audience: readonly string[]
+  readonly scope: readonly string[]
+  readonly level: Rank
+  readonly ttlMs: number | null
+  /** only for this one task */
+  readonly task?: string
+  /** how often it may be passed on */
+  readonly maxDepth?: number
+}
+
+/** Let somebody speak with the owner's authority. @returns the signed grant and its hash */
+export async function delegateTo(desk: Desk, asked: Delegating): Promise<{ grant: Grant; hash: string }> {
+  const identity = await identityIn(desk.directory)
+  const isGlobal = asked.scope.includes('*') && asked.task === undefined
+  const grant = signGrant(
+    draftGrant({
+      type: asked.task === undefined ? (isGlobal ? 'global' : 'scoped') : 'single',
+      from: identity.owner,
+      to: asked.to ?? { name: identity.name, did: identity.did },
+      audience: asked.audience,
+      scope: isGlobal ? ['*'] : asked.scope,
+      level: asked.level,
+      now: desk.now,
+      ttlMs: asked.ttlMs,
+      maxDepth: asked.maxDepth ?? 0,
+      ...(asked.task === undefined ? {} : { task: asked.task }),
+    }),
+    desk.owner,
+  )
+  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant })
+  const { id, grantee, scope, level } = grant.delegation
+  await declare(desk.directory, (list) => [...list, { agent: grantee, scope: [...scope], level, delegation_id: id }])
+  return { grant, hash }
+}
+
+export type Sharing = {
+  readonly to: { readonly name: string; readonly did: string }
+  readonly level: NonNullable<Lease['labels_max']>
+  readonly tags: readonly string[]
+  /** true for another node of the same owner */
+  readonly mayWrite: boolean
+}
+
+/** Let a peer see the home's notes up to a level. @returns the signed grant and its hash */
+export async function shareWith(desk: Desk, asked: Sharing): Promise<{ grant: Grant; hash: string }> {
+  const identity = await identityIn(desk.directory)
+  if (identity.home === null) fail('NOT_FOUND', { reason: 'this node has no home' })
+  const grant = signGrant(
+    draftGrant({
+      type: 'global',
+      from: identity.owner,
+      to: asked.to,
+      audience: ['*'],
+      scope: ['*'],
+      level: 'request',
+      now: desk.now,
+      ttlMs: null,
+      lease: shareLease(identity, asked.level, asked.tags, asked.mayWrite),
+    }),
+    desk.owner,
+  )
+  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant })
+  return { grant, hash }
+}
+
+export type Leasing = {
+  /** who it is for, for people */
+  readonly name: string
+  readonly actions: Lease['actions']
+  readonly paths: readonly string[]
+  readonly branches: readonly string[]
+  readonly level: NonNullable<Lease['labels_max']>
+  readonly ttlMs: number
+}
+
+/** A lease with a bearer token, for an agent or a cloud client. The token is shown once. */
+export async function leaseFor(desk: Desk, asked: Leasing): Promise<{ token: string; hash: string; expiresAt: number | null }> {
+  const identity = await identityIn(desk.directory)
+  const token = createToken()
+  const grant = signGrant(
+    draftGrant({
+      type: 'scoped',
+      from: identity.owner,
+      // its own did: what it does is its own, not the owner's
+      to: { name: asked.name, did: desk.owner.did },
+      audience: [identity.did],
+      scope: ['lease'],
+      level: 'request',
+      now: desk.now,
+      ttlMs: asked.ttlMs,
+      lease: handLease(identity, asked),
+    }),
+    desk.owner,
+  )
+  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant, token_hash: tokenHash(token) })
+  return { token, hash, expiresAt: grant.delegation.expires_at }
+}
+
+/** End a grant for ever, here and at the peers named. */
+export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly string[]): Promise<{ target: string; told: string[] }> {
+  const { items } = await desk.client.call<{ items: { hash: string; grant: Grant }[] }>('GET', '/v1/grants')
+  const found = items.find(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
+  const target = found?.hash ?? fail('NOT_FOUND', { grant: idOrHash })
+  const revocation = signRevocation({ target, reason: 'ended', now: desk.now }, desk.owner)
+  await desk.client.call('POST', '/v1/revocations', { revocation: revocation.revocation })
+  const told: string[] = []
+  for (const did of peers) {
+    await desk.client.call('POST', '/v1/grants/send', { did, revocation })
+    told.push(did)
+  }
+  await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== found?.grant.delegation.id))
+  return { target, told }
+}
+
+async function identityIn(directory: string): Promise<Identity> {
+  return (await readJson(directory, 'identity')) as Identity
+}
+
+/** identity.json names who may speak for the owner (DEL-003 3.3). */
+async function declare(directory: string, edit: (list: Identity['delegations']) => Identity['delegations']): Promise<void> {
+  const identity = await identityIn(directory)
+  await writeJson(directory, 'identity', { ...identity, delegations: edit(identity.delegations) })
+}
