@@ -57,8 +57,10 @@ export function nodeOf(store: Store, home: Home, key: KeyPair = createKeyPair())
     forget: (id: string, reason = 'asked to') =>
       store.transact((tx) => forgetNote(tx, { ...words(), id, reason, key })),
     get: (id: string) => getNote(store.view(), home.id, id, ALL, { includeDeleted: true }),
-    copy: (branch: string, path: string, note: Note) =>
-      store.transact((tx) => commitFiles(tx, { ...words(), branch, changes: [{ path, bytes: renderNote(note) }] })),
+    copy: async (branch: string, path: string, note: Note): Promise<void> => {
+      const changes = [{ path, bytes: renderNote(note) }]
+      await store.transact((tx) => commitFiles(tx, { ...words(), branch, changes }))
+    },
   }
 }
 
