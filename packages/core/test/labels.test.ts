@@ -108,7 +108,7 @@ describe('spelling', () => {
       'public:owner:-x',
       ' public',
     ]
-    for (const text of foreign) expect(parseLabel(text), String(text)).toEqual(MOST_RESTRICTIVE)
+    for (const text of foreign) expect(parseLabel(text), JSON.stringify(text)).toEqual(MOST_RESTRICTIVE)
     fc.assert(
       fc.property(fc.string(), (text) => {
         const read = parseLabel(text)
