@@ -41,6 +41,7 @@ const DEFAULT_PORT = 7480
 const HEARTBEAT_MS = 15_000
 /** How long a request under way may take to end when the door closes. */
 const CLOSING_MS = 2_000
+const CLOSING_STEP_MS = 20
 
 /**
  * @throws INSECURE_LISTEN off loopback without `insecure`; PORT_IN_USE; CONFIG_INVALID where `publicUrl` is no URL
@@ -68,17 +69,28 @@ export async function createHttp(init: HttpInit): Promise<Http> {
   return {
     url,
     port: bound,
-    close: async () => {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve())
-      })
+    close: () => {
       closing.abort()
-      server.closeIdleConnections()
-      await Promise.race([closed, delay(CLOSING_MS)])
-      server.closeAllConnections()
-      await closed
+      return stop(server)
     },
   }
+}
+
+/** Connections that fall idle are ended as they do; what is still busy after {@link CLOSING_MS} is cut. */
+async function stop(server: Server): Promise<void> {
+  let isClosed = false
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => {
+      isClosed = true
+      resolve()
+    })
+  })
+  for (let waitedMs = 0; !isClosed && waitedMs < CLOSING_MS; waitedMs += CLOSING_STEP_MS) {
+    server.closeIdleConnections()
+    await Promise.race([closed, delay(CLOSING_STEP_MS)])
+  }
+  server.closeAllConnections()
+  await closed
 }
 
 function checkUrl(text: string | undefined): string | undefined {
