@@ -4,7 +4,7 @@
  * What is signed is the RFC 8785 text of the wire JSON without `signatures`. A card built here holds no member
  * at its proto default, so a verifier that strips defaults first sees the same text. Nothing of a request's
  * Host header ever gets into a card: `url` is configuration.
- * @clause A2A-002
+ * @clause A2A-001
  */
 import {
   LIMITS,

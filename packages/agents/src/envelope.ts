@@ -51,7 +51,7 @@ export function createEnvelope(input: EnvelopeInput, now: number): Envelope {
 /**
  * Check what came on a stream, in this order: version, shape, sender, receiver, time.
  * @throws VERSION_MISMATCH, MALFORMED, SENDER_MISMATCH, NOT_FOUND where it is for another node, EXPIRED
- * @clause A2A-010
+ * @clause A2A-011
  */
 export function checkEnvelope(value: unknown, { peer, self, now }: EnvelopeExpectation): Envelope {
   checkVersion(value)

@@ -50,6 +50,7 @@ export function createTaskBus(): TaskBus {
 /**
  * Give the events of a task as they become durable, without gap or repetition, until it ends or asks for input.
  * @throws NOT_FOUND; UNSUPPORTED_OPERATION where `after` is omitted and the task has ended
+ * @clause A2A-OP-3.1.2, A2A-OP-3.1.6
  */
 export async function* followTask(store: Store, bus: TaskBus, options: FollowOptions): AsyncGenerator<StreamResponse> {
   const { owner, id, agent, signal } = options

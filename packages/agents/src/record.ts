@@ -94,7 +94,10 @@ export function getAgentRecord(view: View, did: string): AgentRecord | undefined
   return view.getJson<AgentRecord>(key('agentRecord', did))
 }
 
-/** Records that are in force at `now`, by did; only those that offer `capability` where one is given. */
+/**
+ * Records that are in force at `now`, by did; only those that offer `capability` where one is given.
+ * @clause A2A-006
+ */
 export async function listAgentRecords(view: View, now: number, capability?: string): Promise<AgentRecord[]> {
   const records: AgentRecord[] = []
   for await (const [k] of view.range({ prefix: prefix('agentRecord') })) {

@@ -30,6 +30,7 @@ export type TaskPage = {
 /**
  * @param options.historyLength at most that many last messages; 0: none; omitted: all
  * @throws NOT_FOUND where it is not `owner`'s or not of `agent`; INVALID_INPUT
+ * @clause A2A-OP-3.1.3
  */
 export async function getTask(
   view: View,
@@ -44,6 +45,7 @@ export async function getTask(
 /**
  * The owner's tasks, the latest status first.
  * @throws INVALID_INPUT with the member that is wrong
+ * @clause A2A-OP-3.1.4
  */
 export async function listTasks(view: View, owner: string, filter: TaskFilter): Promise<TaskPage> {
   const { pageSize, after, since, status, contextId, historyLength } = checkFilter(filter)

@@ -57,6 +57,7 @@ type Seen = { readonly task: string; readonly digest: string }
  * Take a message that names no task: a new task in state SUBMITTED, in the context it names or a new one.
  * @throws INVALID_INPUT; NOT_FOUND where its context or a referenced task is not the owner's;
  *   REPLAYED where its id was used for another message
+ * @clause A2A-OP-3.1.1
  */
 export async function createTask(
   tx: Transaction,
@@ -135,6 +136,7 @@ export function appendTaskEvent(
 /**
  * End a task at its owner's wish. Done again it changes nothing.
  * @throws NOT_FOUND; TASK_NOT_CANCELABLE where it ended otherwise
+ * @clause A2A-OP-3.1.5
  */
 export async function cancelTask(
   tx: Transaction,

@@ -24,7 +24,7 @@ describe('agent cards', () => {
     })
   })
 
-  test('A2A CARD-SIGN-001 CARD-SIGN-002 CARD-SIGN-003 the signature is a JWS that a foreign verifier can check', () => {
+  test('A2A-001 CARD-SIGN-001 CARD-SIGN-002 CARD-SIGN-003 the signature is a JWS that a foreign verifier can check', () => {
     const header = JSON.parse(Buffer.from(signature?.protected ?? '', 'base64url').toString()) as object
     expect(header).toEqual({ alg: 'EdDSA', kid: pair.peerId, typ: 'JOSE' })
     const x = Buffer.from(pair.publicKey).toString('base64url')

@@ -17,7 +17,7 @@ describe('envelopes', () => {
   test.each([
     ['A2A-017 a sender that is not the peer', { from: eve }, 'SENDER_MISMATCH'],
     ['an envelope for another node', { to: eve }, 'NOT_FOUND'],
-    ['A2A-010 another major version', { version: '2.0' }, 'VERSION_MISMATCH'],
+    ['A2A-011 another major version', { version: '2.0' }, 'VERSION_MISMATCH'],
     ['no version', { version: 7 }, 'MALFORMED'],
     ['a priority out of range', { priority: 10 }, 'MALFORMED'],
     ['an unknown member', { extra: 1 }, 'MALFORMED'],
@@ -36,7 +36,7 @@ describe('envelopes', () => {
     expect(check({ ...envelope, version: '1.7' })).toMatchObject({ version: '1.7' })
   })
 
-  test('A2A-008 it lives for its ttl and not a millisecond more', () => {
+  test('it lives for its ttl and not a millisecond more', () => {
     expect(check(envelope, now + envelope.ttl - 1)).toEqual(envelope)
     expect(() => check(envelope, now + envelope.ttl)).toThrow(expect.objectContaining({ code: 'EXPIRED' }))
   })

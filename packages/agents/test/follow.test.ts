@@ -40,7 +40,7 @@ const collect = (id: string, options: Partial<FollowOptions> = {}) => Array.from
 const kinds = (events: readonly StreamResponse[]) => events.map((event) => Object.keys(event)[0])
 
 describe('following', () => {
-  test('A2A STREAM-SUB-001 STREAM-SUB-002 the task first, then what happens, until it ends', async () => {
+  test('A2A-OP-3.1.6 STREAM-SUB-001 STREAM-SUB-002 the task first, then what happens, until it ends', async () => {
     const id = await begin()
     await happen(id, working)
     const stream = follow(id)
@@ -50,7 +50,7 @@ describe('following', () => {
     expect(kinds(await Array.fromAsync(stream))).toEqual(['artifactUpdate', 'statusUpdate'])
   })
 
-  test('A2A STREAM-ORDER-001..003 many streams get the same events in the same order, whenever they begin', async () => {
+  test('A2A-OP-3.1.2 STREAM-ORDER-001..003 many streams get the same events in the same order, whenever they begin', async () => {
     const id = await begin()
     const streams = [collect(id, { after: 1 }), collect(id, { after: 1 })]
     for (let n = 0; n < 40; n++) {

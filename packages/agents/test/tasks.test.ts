@@ -52,7 +52,7 @@ const chunk = (id: string, text: string, append: boolean) =>
   )
 
 describe('sending', () => {
-  test('A2A CORE-MULTI-001a a new task is SUBMITTED, with new ids and the message in its history', async () => {
+  test('A2A-OP-3.1.1 CORE-MULTI-001a a new task is SUBMITTED, with new ids and the message in its history', async () => {
     const { task } = await create(say('hi'))
     expect(task).toMatchObject({ status: { state: 'TASK_STATE_SUBMITTED', timestamp: '2027-01-15T08:00:00.000Z' } })
     expect(task.contextId).toMatch(/^ctx_/)
@@ -98,7 +98,7 @@ describe('sending', () => {
     await expect(create({ ...say('x'), unheard: 1 })).resolves.toMatchObject({ duplicate: false })
   })
 
-  test('a context of another owner can not be entered, nor a task of his be named', async () => {
+  test('A2A-004 a context of another owner can not be entered, nor a task of his be named', async () => {
     const { task } = await create(say('mine'))
     await expect(create(say('in', { contextId: task.contextId }), stranger)).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -172,7 +172,7 @@ describe('events', () => {
     expect((await getTask(store.view(), owner, task.id)).status.state).toBe('TASK_STATE_CANCELED')
   })
 
-  test('A2A CORE-CANCEL-001 CORE-CANCEL-002 CORE-CANCEL-003 cancel twice is once; what ended otherwise can not be canceled', async () => {
+  test('A2A-OP-3.1.5 CORE-CANCEL-001 CORE-CANCEL-002 CORE-CANCEL-003 cancel twice is once; what ended otherwise can not be canceled', async () => {
     const { task } = await create(say('x'))
     const cancel = (id: string, from = owner) => store.transact((tx) => cancelTask(tx, from, id, clock.now()))
     const first = await cancel(task.id)
@@ -224,7 +224,7 @@ describe('reading', () => {
     await expect(getTask(store.view(), owner, task.id, { agent: 'echo' })).resolves.toBeDefined()
   })
 
-  test('A2A CORE-HIST-001 CORE-HIST-002 history is as long as asked', async () => {
+  test('A2A-OP-3.1.3 CORE-HIST-001 CORE-HIST-002 history is as long as asked', async () => {
     const { task } = await create(say('one'))
     await move(task.id, 'TASK_STATE_INPUT_REQUIRED', 'two?')
     await proceed(say('three', { taskId: task.id }))
@@ -236,7 +236,7 @@ describe('reading', () => {
     await expect(lengthOf(-1)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
   })
 
-  test('A2A CORE-LIST-001..005 the own tasks only, latest status first, in pages that neither miss nor repeat', async () => {
+  test('A2A-OP-3.1.4 CORE-LIST-001..005 the own tasks only, latest status first, in pages that neither miss nor repeat', async () => {
     const own = await temporaryStore()
     const ids: string[] = []
     for (let n = 0; n < 7; n++) {

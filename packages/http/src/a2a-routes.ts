@@ -3,7 +3,6 @@
  *
  * A2A 1.0 is answered here, 0.3 by the compatibility layer, `tasks/send` by the shim. Errors before a stream are
  * plain JSON; within one they are its last event.
- * @clause A2A-001
  */
 import type { Context } from 'hono'
 import { toNodeError } from '@csb/core'

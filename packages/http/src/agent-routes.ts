@@ -32,6 +32,13 @@ export const AGENT_ROUTES: readonly Route[] = [
     input: 'AgentsSend',
     summary: 'Send an A2A message to an agent here, or with did on another node',
   },
+  {
+    method: 'GET',
+    path: '/v1/agents/{agent}/card',
+    operation: 'agents.card',
+    input: 'AgentsCard',
+    summary: 'Signed card of an agent here, or with did of one on another node',
+  },
 ]
 
 export const NODE_ROUTES: readonly Route[] = [

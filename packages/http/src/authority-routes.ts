@@ -19,6 +19,13 @@ export const AUTHORITY_ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: '/v1/grants/send',
+    operation: 'authority.distribute',
+    input: 'AuthorityDistribute',
+    summary: 'Send a grant chain or a revocation to a peer',
+  },
+  {
+    method: 'POST',
     path: '/v1/revocations',
     operation: 'authority.revoke',
     input: 'AuthorityRevoke',

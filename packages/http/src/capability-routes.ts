@@ -1,7 +1,7 @@
 /**
  * Capabilities after the agent interoperability document: what agents here can do, and calling one by name.
  * A capability is a skill of an attached agent; a call is an A2A message to it that waits for the end.
- * @clause IOP-3, IOP-4
+ * @clause IOP-3, IOP-4.1, IOP-4.2
  */
 import type { Context } from 'hono'
 import { LIMITS, deadline, errorFromJSON, fail, newId, toNodeError, type NodeError } from '@csb/core'
@@ -174,7 +174,7 @@ function failureOf(task: JsonObject, status: JsonObject): NodeError {
   return errorFromJSON({ code: codes[String(state)] ?? 'AGENT_FAILED', details: { task: task['id'], state } })
 }
 
-/** @clause IOP-4 */
+/** @clause IOP-4.3 */
 function errorForm(error: NodeError, requestId: string): Response {
   const { code, message, row } = error
   return jsonResponse(

@@ -23,15 +23,22 @@ export const CARD_HANDLERS: readonly Handler[] = [
     open: true,
     handle: (c, desk) => card(c, desk, c.req.param('agent')),
   },
+  {
+    method: 'GET',
+    path: '/agents/{did}/{agent}/agent-card.json',
+    summary: 'Card of an agent on another node, reached through this one',
+    handle: (c, desk) => card(c, desk, c.req.param('agent'), c.req.param('did')),
+  },
 ]
 
 const MAX_AGE_SECONDS = 60
 
-async function card(c: Context, desk: Desk, agent: string | undefined): Promise<Response> {
+async function card(c: Context, desk: Desk, agent: string | undefined, did?: string): Promise<Response> {
   const { headers } = c.req.raw
   const requestId = requestIdOf(headers, desk.clock)
   try {
-    const input = agent === undefined ? {} : { agent }
+    const relayed = did === undefined ? {} : { did, relay: true }
+    const input = { ...(agent === undefined ? {} : { agent }), ...relayed }
     const body = JSON.stringify(await desk.service.perform(callerOf(headers), 'agents.card', input, { requestId }))
     const etag = `"${sha256Hex(body)}"`
     const caching = { ETag: etag, 'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}` }

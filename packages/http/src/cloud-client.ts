@@ -1,5 +1,11 @@
 /** A cloud agent's side of the gateway: the stock A2A client, with the bearer token it was handed. */
-import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory, type Client } from '@a2a-js/sdk/client'
+import {
+  ClientFactory,
+  ClientFactoryOptions,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  type Client,
+} from '@a2a-js/sdk/client'
 
 /**
  * Read an agent card and be ready to speak to the agent it describes.
@@ -12,7 +18,10 @@ export async function connectCloud(cardUrl: string, token?: string): Promise<Cli
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
     return fetch(input, { ...init, headers })
   }
-  const transports = [new JsonRpcTransportFactory({ fetchImpl })]
-  const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { transports }))
+  const options = {
+    transports: [new JsonRpcTransportFactory({ fetchImpl })],
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+  }
+  const factory = new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, options))
   return factory.createFromUrl(cardUrl, '')
 }

@@ -78,16 +78,12 @@ export async function createHttp(init: HttpInit): Promise<Http> {
 
 /** Connections that fall idle are ended as they do; what is still busy after {@link CLOSING_MS} is cut. */
 async function stop(server: Server): Promise<void> {
-  let isClosed = false
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => {
-      isClosed = true
-      resolve()
-    })
+  const closed = new Promise<boolean>((resolve) => {
+    server.close(() => resolve(true))
   })
-  for (let waitedMs = 0; !isClosed && waitedMs < CLOSING_MS; waitedMs += CLOSING_STEP_MS) {
+  for (let waitedMs = 0; waitedMs < CLOSING_MS; waitedMs += CLOSING_STEP_MS) {
     server.closeIdleConnections()
-    await Promise.race([closed, delay(CLOSING_STEP_MS)])
+    if (await Promise.race([closed, delay(CLOSING_STEP_MS).then(() => false)])) return
   }
   server.closeAllConnections()
   await closed

@@ -1,6 +1,7 @@
 /**
  * Memory over HTTP: the rows of MEM-003 3.1 that this node serves. A body may be the bare entry of the document,
  * or `{entry, label, home}`.
+ * @clause MEM-003.3.1, MEM-003.3.2
  */
 import { isObject, type Route } from './route.ts'
 

@@ -12,7 +12,10 @@ export function requestIdOf(headers: Headers, clock: Clock): string {
   return given !== null && REQUEST_ID.test(given) ? given : newId('request', clock.now())
 }
 
-/** @throws UNAUTHENTICATED where there is an Authorization that is no bearer token */
+/**
+ * @throws UNAUTHENTICATED where there is an Authorization that is no bearer token
+ * @clause IOP-7
+ */
 export function callerOf(headers: Headers): Caller {
   const authorization = headers.get('authorization')
   if (authorization === null) return { kind: 'nobody', door: 'http' }

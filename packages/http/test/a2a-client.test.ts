@@ -1,14 +1,6 @@
 /** The stock client of the A2A project against the real listener, in version 1.0 and 0.3. */
 import { describe, expect, test } from 'vitest'
-import {
-  Role,
-  TaskState,
-  type AgentCard,
-  type Message,
-  type SendMessageRequest,
-  type StreamResponse,
-  type Task,
-} from '@a2a-js/sdk'
+import { Role, TaskState, type Message, type SendMessageRequest, type StreamResponse, type Task } from '@a2a-js/sdk'
 import { ClientFactory, ClientFactoryOptions, JsonRpcTransportFactory, type Client } from '@a2a-js/sdk/client'
 import { verifyCard } from '@csb/agents'
 import { until } from '@csb/core'
@@ -31,7 +23,7 @@ const client = await factory(false).createFromUrl(door.url)
 
 /** The same agent, but a client that speaks 0.3 only. */
 async function legacyClient(): Promise<Client> {
-  const card = (await client.getAgentCard()) as AgentCard
+  const card = await client.getAgentCard()
   const old = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3')
   return factory(true).createFromAgentCard({ ...card, supportedInterfaces: old })
 }
@@ -60,13 +52,13 @@ const kinds = (events: readonly StreamResponse[]) => events.map((event) => event
 const texts = (task: Task) => task.artifacts.flatMap(({ parts }) => parts.map((part) => part.content?.value))
 
 describe('A2A-001 the stock client, A2A 1.0', () => {
-  test('discovers the node by its signed card', async () => {
+  test('A2A-001 discovers the node by its signed card', async () => {
     const card: unknown = await (await door.request('/.well-known/agent-card.json')).json()
     expect(verifyCard(card, node.peerId).name).toBe('Echo')
-    expect(((await client.getAgentCard()) as AgentCard).supportedInterfaces[0]?.url).toBe(`${door.url}/a2a/echo`)
+    expect((await client.getAgentCard()).supportedInterfaces[0]?.url).toBe(`${door.url}/a2a/echo`)
   })
 
-  test('sends and waits for the end', async () => {
+  test('A2A-OP-3.1.1 sends and waits for the end', async () => {
     const task = await send(client, say('hello'))
     expect(task.status?.state).toBe(TaskState.TASK_STATE_COMPLETED)
     expect(texts(task)).toEqual(['echo: hello'])
@@ -78,14 +70,14 @@ describe('A2A-001 the stock client, A2A 1.0', () => {
     })
   })
 
-  test('streams the task, then what happens, to the end', async () => {
+  test('A2A-OP-3.1.2 streams the task, then what happens, to the end', async () => {
     const events = await Array.fromAsync(client.sendMessageStream(say('hi')))
     expect(kinds(events)[0]).toBe('task')
     expect(kinds(events).at(-1)).toBe('statusUpdate')
     expect(kinds(events)).toContain('artifactUpdate')
   })
 
-  test('gets, lists and cancels', async () => {
+  test('A2A-OP-3.1.3, A2A-OP-3.1.4, A2A-OP-3.1.5: gets, lists and cancels', async () => {
     const task = await send(client, say('hang', {}, true))
     const got = await client.getTask({ tenant: '', id: task.id, historyLength: 0 })
     expect(got).toMatchObject({ id: task.id, history: [] })
@@ -104,7 +96,7 @@ describe('A2A-001 the stock client, A2A 1.0', () => {
     expect(canceled.status?.state).toBe(TaskState.TASK_STATE_CANCELED)
   })
 
-  test('subscribes, and a cancel from elsewhere ends the stream', async () => {
+  test('A2A-OP-3.1.6 subscribes, and a cancel from elsewhere ends the stream', async () => {
     const task = await send(client, say('hang', {}, true))
     const events = Array.fromAsync(client.resubscribeTask({ tenant: '', id: task.id }))
     await until(() => door.service.asked.at(-1)?.operation === 'agents.subscribe', 2_000, 'the subscription')

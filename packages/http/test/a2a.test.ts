@@ -174,7 +174,7 @@ describe('versions and extensions', () => {
     expect((await call(rpc('tasks/get', { id: 'task_none' }), {})).error?.code).toBe(-32001)
   })
 
-  test('A2A-Extensions comes back for what took effect, on answers and streams alike', async () => {
+  test('the header A2A-Extensions comes back for what took effect, on answers and streams alike', async () => {
     const headers = { ...V1, 'A2A-Extensions': `urn:other, ${AUTHORITY}` }
     const unary = await call(rpc('SendMessage', { message: message('x') }), headers)
     expect(unary.response.headers.get('a2a-extensions')).toBe(AUTHORITY)
@@ -304,7 +304,7 @@ describe('streams', () => {
     const started = await call(
       rpc('SendMessage', { message: message('hang'), configuration: { returnImmediately: true } }),
     )
-    const { id } = started.result?.['task'] as { id: string }
+    const { id } = (started.result?.['task'] ?? {}) as { id?: string }
     const stream = await open(rpc('SubscribeToTask', { id }))
     let text = ''
     stream.on('data', (chunk: Buffer) => {
@@ -322,8 +322,8 @@ describe('streams', () => {
   test('a source that gives quickly is not read ahead of a reader that does not read', async () => {
     let given = 0
     recording.service.flows.set('agents.subscribe', async function* (_, { signal }) {
-      while (signal?.aborted !== true && given < 5_000) {
-        given++
+      for (; given < 5_000; given++) {
+        if (signal?.aborted === true) return
         yield { statusUpdate: { taskId: 't', text: 'x'.repeat(16_384) } }
       }
     })

@@ -22,7 +22,7 @@ describe('capabilities', () => {
     })
   })
 
-  test('IOP-4 a call is a message to the agent, and its output comes back', async () => {
+  test('IOP-4.1 a call is a message to the agent, and its output comes back', async () => {
     const response = await door.request(
       '/invoke/echo.say',
       post(
@@ -42,7 +42,7 @@ describe('capabilities', () => {
     })
   })
 
-  test('IOP-4 the same request id is the same call', async () => {
+  test('IOP-4.2 the same request id is the same call', async () => {
     const first = await invoke({ input: { n: 2 } }, { 'X-Request-ID': 'call-2' })
     expect(await invoke({ input: { n: 2 } }, { 'X-Request-ID': 'call-2' })).toEqual(first)
     expect(await invoke({ input: { n: 3 } }, { 'X-Request-ID': 'call-2' })).toMatchObject({
@@ -65,7 +65,7 @@ describe('capabilities', () => {
     ['no input', {}, 'echo.say', 'INVALID_INPUT'],
     ['a timeout out of range', { input: {}, options: { timeout_sec: 0 } }, 'echo.say', 'INVALID_INPUT'],
     ['malformed JSON', '{', 'echo.say', 'MALFORMED'],
-  ])('IOP-4 %s is an error in the form of the document', async (_, body, capability, code) => {
+  ])('IOP-4.3 %s is an error in the form of the document', async (_, body, capability, code) => {
     const response = await door.request(`/invoke/${capability}`, post(body, { 'X-Request-ID': 'r' }))
     expect(response.status).toBeGreaterThanOrEqual(400)
     expect(await response.json()).toMatchObject({
@@ -80,7 +80,7 @@ describe('capabilities', () => {
     ['an agent that asks for more', { state: 'TASK_STATE_INPUT_REQUIRED' }, 'UNSUPPORTED_OPERATION'],
     ['an agent that does not take it', { state: 'TASK_STATE_REJECTED' }, 'DENIED'],
     ['a task that is not done', { state: 'TASK_STATE_WORKING' }, 'TIMEOUT'],
-  ])('IOP-4 %s is an error', async (_, status, code) => {
+  ])('IOP-4.3 %s is an error', async (_, status, code) => {
     recording.service.answers.set('agents.list', () => ({
       items: [{ id: 'a', name: 'A', skills: [{ id: 's', name: 'S', description: 'd' }] }],
     }))
@@ -89,7 +89,7 @@ describe('capabilities', () => {
     expect(await response.json()).toMatchObject({ status: 'error', error: { code } })
   })
 
-  test('IOP-4 the code an agent failed with is kept', async () => {
+  test('IOP-4.3 the code an agent failed with is kept', async () => {
     recording.service.answers.set('agents.send', () => ({
       task: {
         status: { state: 'TASK_STATE_FAILED' },
@@ -103,7 +103,7 @@ describe('capabilities', () => {
     })
   })
 
-  test('IOP-4 the caller is answered at its deadline', async () => {
+  test('IOP-4.3 the caller is answered at its deadline', async () => {
     recording.service.answers.set('agents.send', () => new Promise(() => undefined))
     const response = await recording.request('/invoke/s', post({ input: {}, options: { timeout_sec: 0.05 } }))
     expect(await response.json()).toMatchObject({ status: 'error', error: { code: 'TIMEOUT', retryable: true } })

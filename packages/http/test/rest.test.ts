@@ -108,6 +108,11 @@ describe('each route is one call', () => {
     expect(await askedBy('/v1/status')).toMatchObject({ caller: { kind: 'nobody', door: 'http' } })
   })
 
+  test('MEM-003.3.2 memory has the version in its path, and no other path reaches it', async () => {
+    for (const path of ['/memory', '/v2/memory']) expect((await door.request(path)).status).toBe(404)
+    expect((await askedBy('/v1/memory')).operation).toBe('memory.list')
+  })
+
   test('the path wins over query and body', async () => {
     const { input } = await askedBy('/v1/agents/echo/send?agent=q', post({ agent: 'b', params: {} }))
     expect(input).toEqual({ agent: 'echo', params: {} })
