@@ -27,7 +27,12 @@ export function standOf(command: Command): Stand {
     client: () => connect(directory),
     desk: async () => {
       const client = await connect(directory)
-      return { directory, client, owner: await openOwner(directory, await passphraseFor(directory)), now: systemClock.now() }
+      return {
+        directory,
+        client,
+        owner: await openOwner(directory, await passphraseFor(directory)),
+        now: systemClock.now(),
+      }
     },
   }
 }
@@ -59,10 +64,15 @@ export function durationOf(text: string): number {
   const match = /^([0-9]{1,6})(s|m|h|d)$/.exec(text)
   const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
   const unit = units[match?.[2] ?? '']
-  return unit === undefined ? fail('INVALID_INPUT', { duration: text, expected: '10s, 5m, 2h or 7d' }) : Number(match?.[1]) * unit
+  return unit === undefined
+    ? fail('INVALID_INPUT', { duration: text, expected: '10s, 5m, 2h or 7d' })
+    : Number(match?.[1]) * unit
 }
 
 export const listOf = (text: unknown): string[] =>
-  (Array.isArray(text) ? text.join(',') : String(text ?? '')).split(',').map((item) => item.trim()).filter((item) => item !== '')
+  (Array.isArray(text) ? text.join(',') : String(text ?? ''))
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
 
 export const collect = (value: string, before: readonly string[] | undefined): string[] => [...(before ?? []), value]

@@ -50,7 +50,8 @@ export function reportError(error: unknown, isJson: boolean): void {
   }
   const lines = [t('error.line', { message: reason.message, code: reason.code })]
   const told = Object.entries(reason.details).filter(([, value]) => value !== undefined)
-  for (const [name, value] of told) lines.push(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  for (const [name, value] of told)
+    lines.push(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
   const hint = hintFor(reason.code, reason.details)
   if (hint !== undefined) lines.push(`  ${hint}`)
   if (reason.code === 'INTERNAL' && reason.cause instanceof Error) lines.push(`  ${reason.cause.message}`)

@@ -35,7 +35,7 @@ const EN = {
   'start.bootstrap': 'multiaddr of a peer to find others by; may be given again',
   'start.no-mdns': 'do not look for nodes on the local network',
   'start.ready':
-    '{name} is up.\n  id       {did}\n  console  {url}\n  peers    {addresses}\n  token    {token}\nStop it with Ctrl-C.',
+    '{name} is up.\n  id       {did}\n  url      {url}\n  peers    {addresses}\n  token    {token}\nStop it with Ctrl-C.',
   'start.stopping': 'Stopping.',
 
   'status.about': 'how the node is',

@@ -73,7 +73,8 @@ export function misspelledField(lease: Lease): string | undefined {
   if (!(lease.paths ?? []).every(isCanonicalPath)) return 'paths'
   if (!(lease.deny_paths ?? []).every(isCanonicalPath)) return 'deny_paths'
   if (!(lease.branches ?? []).every((branch) => branch === '*' || /^[^*]+(?:\/\*)?$/.test(branch))) return 'branches'
-  if (!lease.locations.every((location) => /^nas:\/\/(?:\*\/[^*/]+|[^*/]+\/(?:\*|[^*/]+))$/.test(location))) return 'locations'
+  if (!lease.locations.every((location) => /^nas:\/\/(?:\*\/[^*/]+|[^*/]+\/(?:\*|[^*/]+))$/.test(location)))
+    return 'locations'
   return undefined
 }
 
@@ -175,7 +176,8 @@ function isBranchWithin(inner: string, outer: string): boolean {
  */
 function isLocationWithin(inner: string, outer: string): boolean {
   if (inner === outer) return true
-  if (outer.startsWith('nas://*/')) return inner.slice(inner.indexOf('/', 'nas://'.length)) === outer.slice('nas://*'.length)
+  if (outer.startsWith('nas://*/'))
+    return inner.slice(inner.indexOf('/', 'nas://'.length)) === outer.slice('nas://*'.length)
   return outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1))
 }
 

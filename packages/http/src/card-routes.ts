@@ -27,6 +27,7 @@ export const CARD_HANDLERS: readonly Handler[] = [
     method: 'GET',
     path: '/agents/{did}/{agent}/agent-card.json',
     summary: 'Card of an agent on another node, reached through this one',
+    open: false,
     handle: (c, desk) => card(c, desk, c.req.param('agent'), c.req.param('did')),
   },
 ]
@@ -41,7 +42,9 @@ async function card(c: Context, desk: Desk, agent: string | undefined, did?: str
     const input = { ...(agent === undefined ? {} : { agent }), ...relayed }
     const body = JSON.stringify(await desk.service.perform(callerOf(headers), 'agents.card', input, { requestId }))
     const etag = `"${sha256Hex(body)}"`
-    const caching = { ETag: etag, 'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}` }
+    // a card that took a lease to see is for no shared cache
+    const scope = did === undefined ? 'public' : 'private'
+    const caching = { ETag: etag, 'Cache-Control': `${scope}, max-age=${MAX_AGE_SECONDS}` }
     if (matches(headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers: caching })
     return new Response(body, {
       headers: { 'Content-Type': 'application/json', 'X-Content-Type-Options': 'nosniff', ...caching },

@@ -3,7 +3,7 @@
  * signature; the signed document then goes to the running node like anybody's.
  * @clause DEL-001, DEL-003.3.1, DEL-003.3.4
  */
-import { fail, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
+import { fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
 import { createToken, draftGrant, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
 import type { Client } from './client.ts'
 import { readJson, writeJson } from './data-folder.ts'
@@ -38,7 +38,7 @@ export async function delegateTo(desk: Desk, asked: Delegating): Promise<{ grant
   const isGlobal = asked.scope.includes('*') && asked.task === undefined
   const grant = signGrant(
     draftGrant({
-      type: asked.task === undefined ? (isGlobal ? 'global' : 'scoped') : 'single',
+      type: typeOf(asked, isGlobal),
       from: identity.owner,
       to: asked.to ?? { name: identity.name, did: identity.did },
       audience: asked.audience,
@@ -98,7 +98,10 @@ export type Leasing = {
 }
 
 /** A lease with a bearer token, for an agent or a cloud client. The token is shown once. */
-export async function leaseFor(desk: Desk, asked: Leasing): Promise<{ token: string; hash: string; expiresAt: number | null }> {
+export async function leaseFor(
+  desk: Desk,
+  asked: Leasing,
+): Promise<{ token: string; hash: string; expiresAt: number | null }> {
   const identity = await identityIn(desk.directory)
   const token = createToken()
   const grant = signGrant(
@@ -116,12 +119,19 @@ export async function leaseFor(desk: Desk, asked: Leasing): Promise<{ token: str
     }),
     desk.owner,
   )
-  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant, token_hash: tokenHash(token) })
+  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', {
+    grant,
+    token_hash: tokenHash(token),
+  })
   return { token, hash, expiresAt: grant.delegation.expires_at }
 }
 
 /** End a grant for ever, here and at the peers named. */
-export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly string[]): Promise<{ target: string; told: string[] }> {
+export async function revokeGrant(
+  desk: Desk,
+  idOrHash: string,
+  peers: readonly string[],
+): Promise<{ target: string; told: string[] }> {
   const { items } = await desk.client.call<{ items: { hash: string; grant: Grant }[] }>('GET', '/v1/grants')
   const found = items.find(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
   const target = found?.hash ?? fail('NOT_FOUND', { grant: idOrHash })
@@ -136,12 +146,20 @@ export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly 
   return { target, told }
 }
 
+function typeOf({ task }: Delegating, isGlobal: boolean): Delegation['type'] {
+  if (task !== undefined) return 'single'
+  return isGlobal ? 'global' : 'scoped'
+}
+
 async function identityIn(directory: string): Promise<Identity> {
   return (await readJson(directory, 'identity')) as Identity
 }
 
 /** identity.json names who may speak for the owner (DEL-003 3.3). */
-async function declare(directory: string, edit: (list: Identity['delegations']) => Identity['delegations']): Promise<void> {
+async function declare(
+  directory: string,
+  edit: (list: Identity['delegations']) => Identity['delegations'],
+): Promise<void> {
   const identity = await identityIn(directory)
   await writeJson(directory, 'identity', { ...identity, delegations: edit(identity.delegations) })
 }

@@ -15,9 +15,11 @@ export type Client = {
 
 /** @throws NOT_INITIALISED; PEER_UNREACHABLE where the node does not run */
 export async function connect(directory: string): Promise<Client> {
-  const { url } = ((await readText(directory, 'running')) === undefined
-    ? fail('PEER_UNREACHABLE', { reason: 'the node does not run', directory })
-    : await readJson(directory, 'running')) as { url: string }
+  const { url } = (
+    (await readText(directory, 'running')) === undefined
+      ? fail('PEER_UNREACHABLE', { reason: 'the node does not run', directory })
+      : await readJson(directory, 'running')
+  ) as { url: string }
   const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
   return createClient(url, token)
 }
@@ -27,7 +29,9 @@ export function createClient(url: string, token: string): Client {
     const headers: Record<string, string> = { authorization: `Bearer ${token}`, accept, 'a2a-version': '1.0' }
     if (body !== undefined) headers['content-type'] = 'application/json'
     const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
-    return fetch(`${url}${path}`, init).catch((error: unknown) => fail('PEER_UNREACHABLE', { reason: 'the node does not answer', url }, error))
+    return fetch(`${url}${path}`, init).catch((error: unknown) =>
+      fail('PEER_UNREACHABLE', { reason: 'the node does not answer', url }, error),
+    )
   }
   return {
     url,

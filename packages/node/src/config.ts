@@ -9,7 +9,12 @@ import { readJson } from './data-folder.ts'
 
 /** Every value is there: what a running node was told. */
 export type Settings = {
-  readonly http: { readonly host: string; readonly port: number; readonly insecure: boolean; readonly publicUrl: string | null }
+  readonly http: {
+    readonly host: string
+    readonly port: number
+    readonly insecure: boolean
+    readonly publicUrl: string | null
+  }
   readonly p2p: {
     readonly listen: readonly string[]
     readonly bootstrap: readonly string[]
@@ -51,7 +56,8 @@ export const agentEnvironment = (env: Environment = process.env): Record<string,
 }
 
 /** True where colours and moving lines would disturb. */
-export const isPlain = (env: Environment = process.env): boolean => env['NO_COLOR'] !== undefined || env['CI'] !== undefined
+export const isPlain = (env: Environment = process.env): boolean =>
+  env['NO_COLOR'] !== undefined || env['CI'] !== undefined
 
 /**
  * @param directory of the node
@@ -80,7 +86,7 @@ export function settingsOf(config: Config, flags: Flags = {}): Settings {
       maxConnections: config.p2p?.max_connections ?? 120,
       loopback: listen.every((address) => address.startsWith('/ip4/127.')),
     },
-    log: { level: flags.logLevel ?? config.log?.level ?? 'info' },
+    log: { level: flags.logLevel ?? config.log?.level ?? 'warn' },
     config,
   }
 }
@@ -94,7 +100,11 @@ function listenBeside(port: number): string[] {
 
 /** CSB_HTTP_HOST, CSB_HTTP_PORT, CSB_HTTP_INSECURE, CSB_HTTP_PUBLIC_URL, CSB_P2P_LISTEN, CSB_P2P_BOOTSTRAP, CSB_P2P_MDNS, CSB_LOG_LEVEL */
 function fromEnvironment(env: Environment): Record<string, Record<string, unknown>> {
-  const list = (text: string | undefined) => text?.split(',').map((item) => item.trim()).filter((item) => item !== '')
+  const list = (text: string | undefined) =>
+    text
+      ?.split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '')
   const flag = (text: string | undefined) => (text === undefined ? undefined : text === '1' || text === 'true')
   const port = env['CSB_HTTP_PORT']
   return {
@@ -104,13 +114,20 @@ function fromEnvironment(env: Environment): Record<string, Record<string, unknow
       insecure: flag(env['CSB_HTTP_INSECURE']),
       public_url: env['CSB_HTTP_PUBLIC_URL'],
     },
-    p2p: { listen: list(env['CSB_P2P_LISTEN']), bootstrap: list(env['CSB_P2P_BOOTSTRAP']), mdns: flag(env['CSB_P2P_MDNS']) },
+    p2p: {
+      listen: list(env['CSB_P2P_LISTEN']),
+      bootstrap: list(env['CSB_P2P_BOOTSTRAP']),
+      mdns: flag(env['CSB_P2P_MDNS']),
+    },
     log: { level: env['CSB_LOG_LEVEL'] },
   }
 }
 
 function merge(file: Config, over: Record<string, Record<string, unknown>>): unknown {
-  const merged: Record<string, Record<string, unknown>> = structuredClone(file) as Record<string, Record<string, unknown>>
+  const merged: Record<string, Record<string, unknown>> = structuredClone(file) as Record<
+    string,
+    Record<string, unknown>
+  >
   for (const [section, values] of Object.entries(over)) {
     for (const [name, value] of Object.entries(values)) {
       if (value !== undefined) merged[section] = { ...merged[section], [name]: value }

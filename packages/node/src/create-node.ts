@@ -2,9 +2,27 @@
  * The house, assembled in sight: store, door to the network, service, door to HTTP, jobs. Started in that order and
  * stopped in the other; what fails on the way up takes down what stands.
  */
-import { createKeyPair, exportSeed, fail, fromBase64Url, selfTest, systemClock, validate, type Identity, type KeyPair } from '@csb/core'
+import {
+  createKeyPair,
+  exportSeed,
+  fail,
+  fromBase64Url,
+  selfTest,
+  systemClock,
+  validate,
+  type Identity,
+  type KeyPair,
+} from '@csb/core'
 import { createHttp } from '@csb/http'
-import { createRecordBook, createRuns, createService, isCardOf, startJobs, type Parts, type Service } from '@csb/service'
+import {
+  createRecordBook,
+  createRuns,
+  createService,
+  isCardOf,
+  startJobs,
+  type Parts,
+  type Service,
+} from '@csb/service'
 import { openStore } from '@csb/store'
 import { createWire } from '@csb/wire'
 import { agentEnvironment, type Settings } from './config.ts'

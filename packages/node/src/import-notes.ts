@@ -27,7 +27,12 @@ type Batch = { readonly items: readonly { readonly id: string }[]; readonly kept
  * @param label for every note; default private, the owner's
  * @throws NOT_FOUND where there is neither, MALFORMED where a file is no transcript
  */
-export async function importNotes(client: Client, path: string, label: Label | null, progress: ImportProgress): Promise<ImportReport> {
+export async function importNotes(
+  client: Client,
+  path: string,
+  label: Label | null,
+  progress: ImportProgress,
+): Promise<ImportReport> {
   const found = await stat(path).catch(() => fail('NOT_FOUND', { path }))
   const report = { created: 0, kept: 0, skipped: [], warnings: [], ids: [] } as Mutable
   let batch: Sent[] = []
@@ -52,7 +57,11 @@ export async function importNotes(client: Client, path: string, label: Label | n
   return report
 }
 
-type Mutable = { -readonly [Member in keyof ImportReport]: ImportReport[Member] extends readonly (infer T)[] ? T[] : ImportReport[Member] }
+type Mutable = {
+  -readonly [Member in keyof ImportReport]: ImportReport[Member] extends readonly (infer T)[]
+    ? T[]
+    : ImportReport[Member]
+}
 type Sent = { entry: unknown; extra: unknown; label?: string }
 
 const sentOf = ({ input }: Extract<ImportItem, { kind: 'note' }>, label: Label | null): Sent => ({

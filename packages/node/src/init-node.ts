@@ -48,7 +48,11 @@ export async function initNode(options: InitOptions): Promise<Initialised> {
   return { identity, token }
 }
 
-type Made = { readonly owner: { readonly name: string; readonly key: KeyPair }; readonly node: KeyPair; readonly token: string }
+type Made = {
+  readonly owner: { readonly name: string; readonly key: KeyPair }
+  readonly node: KeyPair
+  readonly token: string
+}
 
 /** Everything that goes into the store, in one transaction. */
 async function writeState(options: InitOptions, made: Made): Promise<Identity> {

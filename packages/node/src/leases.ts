@@ -26,7 +26,12 @@ export const commandLease = (identity: Identity): Lease => ({
 })
 
 /** What a peer may see of a home when it is shared with it. */
-export const shareLease = (identity: Identity, level: Lease['labels_max'], tags: readonly string[], mayWrite: boolean): Lease => ({
+export const shareLease = (
+  identity: Identity,
+  level: Lease['labels_max'],
+  tags: readonly string[],
+  mayWrite: boolean,
+): Lease => ({
   type: 'urn:csb:lease:1',
   locations: [homeLocation(identity)],
   actions: mayWrite ? ['list', 'read', 'write'] : ['list', 'read'],

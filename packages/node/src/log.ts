@@ -4,6 +4,9 @@ import type { Log } from '@csb/service'
 import type { Settings } from './config.ts'
 
 export function createLog(level: Settings['log']['level']): Log {
-  const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ fd: 2, sync: true }))
+  const logger = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ fd: 2, sync: true }),
+  )
   return (severity, event, fields = {}) => logger[severity](fields, event)
 }

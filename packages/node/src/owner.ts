@@ -25,7 +25,8 @@ export async function createOwner(directory: string, name: string, custody: Cust
 
 export async function keepOwner(directory: string, name: string, key: KeyPair, custody: Custody): Promise<void> {
   const seed = exportSeed(key)
-  const kept = custody === 'unsealed' ? { seed: toBase64Url(seed) } : { sealed: await sealSeed(seed, custody.passphrase) }
+  const kept =
+    custody === 'unsealed' ? { seed: toBase64Url(seed) } : { sealed: await sealSeed(seed, custody.passphrase) }
   await writeJson(directory, 'owner', { v: 1, name, did: key.did, ...kept })
 }
 
@@ -48,7 +49,8 @@ export async function readOwner(directory: string): Promise<Owner> {
  */
 export async function openOwner(directory: string, passphrase: string | undefined): Promise<KeyPair> {
   const file = await readFile(directory)
-  if ('seed' in file) return checked(createKeyPair(fromBase64Url(file.seed) ?? fail('CONFIG_INVALID', { file: 'owner.json' })), file)
+  if ('seed' in file)
+    return checked(createKeyPair(fromBase64Url(file.seed) ?? fail('CONFIG_INVALID', { file: 'owner.json' })), file)
   if (passphrase === undefined) fail('PASSPHRASE', { owner: file.name })
   return checked(createKeyPair(await openSeed(file.sealed, passphrase)), file)
 }

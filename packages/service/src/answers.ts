@@ -8,7 +8,8 @@ import type { Context } from './operation.ts'
 const BLOCKING_MS = 10 * 60_000
 
 /** Methods that answer with a stream. */
-export const isStreaming = (method: string): boolean => method === 'SendStreamingMessage' || method === 'SubscribeToTask'
+export const isStreaming = (method: string): boolean =>
+  method === 'SendStreamingMessage' || method === 'SubscribeToTask'
 
 /**
  * One answer.
@@ -57,7 +58,9 @@ async function settled(context: Context, owner: string, id: string): Promise<voi
 
 function idOf(params: JsonObject): string {
   const { id } = params
-  return typeof id === 'string' && id !== '' ? id : fail('INVALID_INPUT', { errors: [{ path: '/id', message: 'is required' }] })
+  return typeof id === 'string' && id !== ''
+    ? id
+    : fail('INVALID_INPUT', { errors: [{ path: '/id', message: 'is required' }] })
 }
 
 function historyOf(value: unknown): { historyLength?: unknown } {

@@ -65,6 +65,9 @@ export function createService(parts: Parts): Service {
   }
 }
 
-function isOf<K extends Operation['kind']>(operation: Operation, kinds: readonly K[]): operation is Operation & { kind: K } {
+function isOf<K extends Operation['kind']>(
+  operation: Operation,
+  kinds: readonly K[],
+): operation is Operation & { kind: K } {
   return (kinds as readonly string[]).includes(operation.kind)
 }

@@ -15,7 +15,7 @@ export function credentialOf({ store, key, clock }: Here, home: Home): readonly 
   const asked = { did: key.did, home, self: key.did, now: clock.now() }
   const gives = (chain: readonly Grant[]) => {
     try {
-      return verifyCredential(view, { ...asked, chain })?.lease != null
+      return (verifyCredential(view, { ...asked, chain })?.lease ?? null) !== null
     } catch {
       return false
     }

@@ -29,7 +29,10 @@ export async function withdrawRecord(parts: Parts): Promise<void> {
   await parts.peers.publish(await renewRecord(parts, true))
 }
 
-async function renewRecord({ store, clock, key, identity, peers, httpUrl }: Parts, withdrawn: boolean): Promise<AgentRecord> {
+async function renewRecord(
+  { store, clock, key, identity, peers, httpUrl }: Parts,
+  withdrawn: boolean,
+): Promise<AgentRecord> {
   const offered = (await listAgents(store.view())).filter(({ accept }) => accept !== 'nobody')
   const { name, did, peer_id: peerId } = identity
   return store.transact((tx) => {
@@ -42,7 +45,10 @@ async function renewRecord({ store, clock, key, identity, peers, httpUrl }: Part
         addresses: withdrawn ? [] : peers.addresses().slice(0, 16),
         agents: withdrawn
           ? []
-          : offered.map((agent) => ({ id: agent.id, card: cardHash(agentCard({ agent, node: { name, did, peerId }, url: httpUrl() })) })),
+          : offered.map((agent) => ({
+              id: agent.id,
+              card: cardHash(agentCard({ agent, node: { name, did, peerId }, url: httpUrl() })),
+            })),
         withdrawn,
         now,
       },

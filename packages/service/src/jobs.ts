@@ -37,7 +37,13 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
 }
 
 /** Run, wait, run again. A failure is logged and the next turn comes all the same. */
-async function every(ms: number, signal: AbortSignal, work: () => Promise<unknown>, parts: Parts, firstMs = 0): Promise<void> {
+async function every(
+  ms: number,
+  signal: AbortSignal,
+  work: () => Promise<unknown>,
+  parts: Parts,
+  firstMs = 0,
+): Promise<void> {
   let waitMs = firstMs
   while (!signal.aborted) {
     try {

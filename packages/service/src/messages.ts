@@ -18,7 +18,15 @@ import {
   type JsonObject,
   type TaskUpdate,
 } from '@csb/agents'
-import { isAtMost, isScopeWithin, meet, trusted, verifyAuthority, type Accepted as Authorized, type Outcome } from '@csb/authority'
+import {
+  isAtMost,
+  isScopeWithin,
+  meet,
+  trusted,
+  verifyAuthority,
+  type Accepted as Authorized,
+  type Outcome,
+} from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from './operation.ts'
 import { runCeiling, runTask, visitorCeiling } from './runs.ts'
@@ -72,7 +80,8 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
   )
   runs.bus.changed(accepted.task.id)
   if (accepted.duplicate || refusal !== undefined || isInformed(standing.outcome)) return accepted
-  if (standing.outcome.kind === 'accepted' && standing.outcome.level === 'override') await override(context, agent, standing.outcome)
+  if (standing.outcome.kind === 'accepted' && standing.outcome.level === 'override')
+    await override(context, agent, standing.outcome)
   const run = runTask(context, {
     agent,
     task: accepted.task.id,
@@ -108,7 +117,12 @@ async function judge(tx: Transaction, context: Context, { body, beside, owner }:
 }
 
 /** Why the agent does not take the message; undefined where it does. */
-function refusalOf(context: Context, agent: AttachedAgent, { owner }: Arrival, { outcome }: Standing): string | undefined {
+function refusalOf(
+  context: Context,
+  agent: AttachedAgent,
+  { owner }: Arrival,
+  { outcome }: Standing,
+): string | undefined {
   if (context.caller.kind !== 'peer' || outcome.kind === 'accepted') return undefined
   const isKnown = trusted(context.view, owner) !== undefined
   if (agent.accept === 'nobody') return 'this agent takes no messages from other nodes'
@@ -120,7 +134,9 @@ function refusalOf(context: Context, agent: AttachedAgent, { owner }: Arrival, {
 function firstUpdate(standing: Standing, refusal: string | undefined, now: number): TaskUpdate {
   const said = (text: string) => ({ messageId: newId('message', now), role: 'ROLE_AGENT' as const, parts: [{ text }] })
   if (refusal !== undefined) {
-    return { statusUpdate: { status: { state: 'TASK_STATE_REJECTED', message: said(refusal) }, metadata: standing.mark } }
+    return {
+      statusUpdate: { status: { state: 'TASK_STATE_REJECTED', message: said(refusal) }, metadata: standing.mark },
+    }
   }
   if (isInformed(standing.outcome)) {
     const message = said(`noted, ${standing.note}`)
@@ -165,7 +181,9 @@ function ceilingOf(context: Context, { owner }: Arrival, task: string, outcome: 
     const clearance: Clearance = origin?.clearance ?? { level: 'public', tags: [] }
     const ceiling = runCeiling(location, task, clearance)
     // a lease that came along can only narrow what the origin may reach here
-    return outcome.lease === null ? ceiling : (meet({ ...outcome.lease, locations: [location] }, ceiling) ?? visitorCeiling(location))
+    return outcome.lease === null
+      ? ceiling
+      : (meet({ ...outcome.lease, locations: [location] }, ceiling) ?? visitorCeiling(location))
   }
   if (context.caller.kind !== 'peer' && principal.lease !== null && principal.did === owner) return principal.lease
   return visitorCeiling(location)

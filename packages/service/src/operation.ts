@@ -7,7 +7,7 @@ import type { LeaseRequest, Principal } from '@csb/authority'
 import type { Store, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { MessagePort, Peers } from './peers.ts'
-import type { Runs } from './runs.ts'
+import type { Runs } from './active-runs.ts'
 
 /** What every operation can rely on: the node's parts, handed in once. */
 export type Parts = {
@@ -30,7 +30,11 @@ export type Parts = {
 }
 
 /** Structured, no secrets, no content. */
-export type Log = (level: 'debug' | 'info' | 'warn' | 'error', event: string, fields?: Readonly<Record<string, unknown>>) => void
+export type Log = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  event: string,
+  fields?: Readonly<Record<string, unknown>>,
+) => void
 
 /** What an outcome tells the record: ids, digests and codes. */
 export type Effect = Readonly<Record<string, unknown>>
@@ -53,7 +57,10 @@ export type Context = Parts & {
    */
   write<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T>
   /** The same, and the record's place: its number and leaf hash. */
-  tell<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<{ value: T; seq: { seq: number; leaf: string } }>
+  tell<T>(
+    work: (tx: Transaction) => Promise<T> | T,
+    effect: (value: T) => Effect,
+  ): Promise<{ value: T; seq: { seq: number; leaf: string } }>
   /** Record an outcome that is no success, together with what it leaves behind. */
   note(error: NodeError, effect: Effect, work?: (tx: Transaction) => void): Promise<void>
   /** The same request, carried on by somebody else: an agent under the lease of its run. */

@@ -21,7 +21,9 @@ export type Outbound = {
 /** Send and give the answers as they come: JSON-RPC results. */
 export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
   const envelope = envelopeOf(context, outbound)
-  for await (const reply of context.peers.request(envelope, { signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal) })) {
+  for await (const reply of context.peers.request(envelope, {
+    signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal),
+  })) {
     const { result } = (reply.body ?? {}) as { result?: unknown }
     if (result !== undefined) yield result
     if (reply.done) return

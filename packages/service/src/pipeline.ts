@@ -4,7 +4,16 @@
  * @clause L1.1, L1.5
  */
 import { EXIT, checkSchema, fail, newId, toNodeError, type NodeError } from '@csb/core'
-import { allows, appendRecord, checkHeld, clearanceOfLease, principalOf, type LeaseRequest, type Principal, type RecordEntry } from '@csb/authority'
+import {
+  allows,
+  appendRecord,
+  checkHeld,
+  clearanceOfLease,
+  principalOf,
+  type LeaseRequest,
+  type Principal,
+  type RecordEntry,
+} from '@csb/authority'
 import { createReadList, type View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
@@ -60,7 +69,8 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
         const reason = toNodeError(error)
         const known: Known = { caller: context.caller, operation, run: context.run, principal: context.principal }
         if (reason.row.exit === EXIT.refused) await refuse(known, reason)
-        else if (reason.code === 'INTERNAL') parts.log('error', 'operation failed', { operation: operation.name, error: String(reason.cause) })
+        else if (reason.code === 'INTERNAL')
+          parts.log('error', 'operation failed', { operation: operation.name, error: String(reason.cause) })
         throw reason
       }
     },
@@ -71,7 +81,11 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
 function identify(parts: Parts, caller: Caller, operation: Operation): Principal {
   if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
   if (operation.open === 'peer' && caller.kind === 'nobody') fail('LEASE_REQUIRED', { operation: operation.name })
-  return principalOf(parts.store.view(), caller, { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now() })
+  return principalOf(parts.store.view(), caller, {
+    self: parts.key.did,
+    owner: parts.identity.owner.did,
+    now: parts.clock.now(),
+  })
 }
 
 const visitor = (caller: Caller): Principal => ({
@@ -141,7 +155,12 @@ function createContext(parts: Parts, known: Required<Known>, options: PerformOpt
       emit({ kind: 'record', operation: known.operation.name, outcome, seq })
     },
     become: (other, otherRun) =>
-      createContext(parts, { ...known, principal: other, run: otherRun }, { requestId, signal: new AbortController().signal }, emit),
+      createContext(
+        parts,
+        { ...known, principal: other, run: otherRun },
+        { requestId, signal: new AbortController().signal },
+        emit,
+      ),
   }
 }
 

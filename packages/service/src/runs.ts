@@ -8,18 +8,27 @@ import { NodeError, fail, newId, toNodeError, utf8, type Clearance, type Grant, 
 import {
   appendTaskEvent,
   createReply,
-  createTaskBus,
   failureUpdate,
   runCommand,
   type AgentEvent,
   type AgentResult,
   type AttachedAgent,
-  type TaskBus,
   type TaskUpdate,
 } from '@csb/agents'
-import { allows, createToken, draftGrant, findGrant, grantHash, meet, signGrant, storeGrant, tokenHash, type Principal } from '@csb/authority'
+import {
+  allows,
+  createToken,
+  draftGrant,
+  findGrant,
+  grantHash,
+  meet,
+  signGrant,
+  storeGrant,
+  tokenHash,
+  type Principal,
+} from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
-import { createReadList, key, type ReadEntry, type Transaction, type View } from '@csb/store'
+import { createReadList, key, type Transaction, type View } from '@csb/store'
 import { locationOf, type Context, type Parts } from './operation.ts'
 
 /** A run's lease outlives the agent's deadline by this, so that its result can still be committed. */
@@ -27,26 +36,6 @@ const GRACE_MS = 60_000
 
 /** The branch of a run. */
 export const runBranch = (task: string): string => `runs/${task}`
-
-/** What is going on now, in memory: to cancel it, to note what it reads, to wake who waits for it. */
-export type Runs = {
-  readonly bus: TaskBus
-  readonly active: Map<string, ActiveRun>
-  /** reads of a run that its own requests make, by run id */
-  readonly reads: Map<string, ReadList>
-}
-
-type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
-
-export type ActiveRun = {
-  readonly agent: string
-  /** root of the authority it runs under, and its scope; null for an ordinary message */
-  readonly origin: string | null
-  readonly scope: readonly string[]
-  readonly abort: AbortController
-}
-
-export const createRuns = (): Runs => ({ bus: createTaskBus(), active: new Map(), reads: new Map() })
 
 export type RunInit = {
   readonly agent: AttachedAgent
@@ -92,7 +81,11 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
     run,
     agent: init.agent.id,
     branch: runBranch(init.task),
-    lease: { actions: minted.lease.actions, paths: minted.lease.paths ?? [], labels_max: minted.lease.labels_max ?? 'public' },
+    lease: {
+      actions: minted.lease.actions,
+      paths: minted.lease.paths ?? [],
+      labels_max: minted.lease.labels_max ?? 'public',
+    },
     ...init.input,
   }
   return {
@@ -116,7 +109,8 @@ function mintRunLease(tx: Transaction, parts: Parts, init: RunInit, timeoutMs: n
   const now = parts.clock.now()
   const parent = nodeChain(tx)
   const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
-  const own = root.authorization_details?.[0] ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
+  const own =
+    root.authorization_details?.[0] ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
   const lease = meet(own, init.ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
   const { did } = parts.key
   const grant = signGrant(
@@ -171,7 +165,12 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
   const home = identity.home ?? fail('SCOPE_EXCEEDED', { field: 'locations', reason: 'this node has no home' })
   const branch = runBranch(task)
   for (const { path } of files) {
-    const request = { location: locationOf(context, home), action: 'write' as const, path: `/${validatePath(path)}`, branch }
+    const request = {
+      location: locationOf(context, home),
+      action: 'write' as const,
+      path: `/${validatePath(path)}`,
+      branch,
+    }
     const verdict = principal.lease === null ? { ok: false as const, field: 'lease' } : allows(principal.lease, request)
     if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, path, branch })
   }
@@ -228,12 +227,22 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
 }
 
 /** The end of a run that went well: its commit, its last events and its record in one batch. */
-async function finish(acting: Context, init: Omit<TaskRun, 'signal'>, result: AgentResult, updates: readonly TaskUpdate[]): Promise<void> {
+async function finish(
+  acting: Context,
+  init: Omit<TaskRun, 'signal'>,
+  result: AgentResult,
+  updates: readonly TaskUpdate[],
+): Promise<void> {
   await acting.write(
     (tx) => {
       const committed = commitResult(tx, acting, init.task, result.files)
       for (const update of updates) {
-        appendTaskEvent(tx, init.task, marked(withNote(update, init.note, committed, acting), init.mark), acting.clock.now())
+        appendTaskEvent(
+          tx,
+          init.task,
+          marked(withNote(update, init.note, committed, acting), init.mark),
+          acting.clock.now(),
+        )
       }
       return committed
     },
@@ -244,7 +253,12 @@ async function finish(acting: Context, init: Omit<TaskRun, 'signal'>, result: Ag
 /** The end of a run that did not: refused, failed, or canceled by somebody who has said so in the task already. */
 async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown): Promise<void> {
   const reason = toNodeError(error)
-  acting.log('warn', 'agent run failed', { task: init.task, agent: init.agent.id, code: reason.code, details: reason.details })
+  acting.log('warn', 'agent run failed', {
+    task: init.task,
+    agent: init.agent.id,
+    code: reason.code,
+    details: reason.details,
+  })
   await acting
     .note(reason, { task: init.task, agent: init.agent.id }, (tx) => {
       appendTaskEvent(tx, init.task, marked(failureUpdate(reason, acting.clock.now()), init.mark), acting.clock.now())

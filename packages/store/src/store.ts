@@ -41,7 +41,12 @@ type Group = { readonly staged: Staged; done(): void; failed(error: NodeError): 
 export async function openStore(directory: string): Promise<Store> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const pidFile = join(directory, '..', 'node.pid')
-  const db = new Level<string, Uint8Array>(directory, { keyEncoding: 'utf8', valueEncoding: 'view' }) as Db
+  // not compressed: the erase routine looks for plain bytes in the files, and objects are deflated already
+  const db = new Level<string, Uint8Array>(directory, {
+    keyEncoding: 'utf8',
+    valueEncoding: 'view',
+    compression: false,
+  }) as Db
   await openDb(db, pidFile)
   await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })
   await checkFormat(db)

@@ -123,7 +123,11 @@ export function openResult(value: unknown, handoff: Handoff, lease: Lease, lease
  * Every path must lie within the lease, on the handoff's own branch.
  * @throws SCOPE_EXCEEDED
  */
-export function checkFiles(lease: Lease, handoff: Pick<Handoff, 'id' | 'home' | 'from'>, files: readonly { path: string }[]): void {
+export function checkFiles(
+  lease: Lease,
+  handoff: Pick<Handoff, 'id' | 'home' | 'from'>,
+  files: readonly { path: string }[],
+): void {
   const location = lease.locations[0] ?? ''
   for (const { path } of files) {
     const verdict = allows(lease, { location, action: 'propose', path: `/${path}`, branch: handoffBranch(handoff.id) })

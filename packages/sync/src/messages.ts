@@ -17,7 +17,12 @@ export type SyncMessage =
   | { readonly type: 'tombstones'; readonly items: readonly unknown[]; readonly last: boolean }
   | { readonly type: 'list'; readonly label: string; readonly rows: readonly Row[]; readonly last: boolean }
   | { readonly type: 'want'; readonly ids: readonly string[]; readonly last: boolean }
-  | { readonly type: 'notes'; readonly items: readonly string[]; readonly gone: readonly string[]; readonly last: boolean }
+  | {
+      readonly type: 'notes'
+      readonly items: readonly string[]
+      readonly gone: readonly string[]
+      readonly last: boolean
+    }
   | { readonly type: 'done'; readonly compartments: readonly CompartmentSummary[]; readonly tombstones: string }
 
 type Kind = SyncMessage['type']

@@ -75,7 +75,10 @@ export async function syncSession(port: Port, side: SyncSide): Promise<SyncRepor
     sendPages(port, plan.want, (ids, last) => ({ type: 'want', ids, last })),
     receivePages(port, 'want', (message) => message.ids),
   )
-  const [sent, arrived] = await both(sendNotes(port, side, theirWants, plan.withdraw), receiveNotes(port, side, plan, accepts))
+  const [sent, arrived] = await both(
+    sendNotes(port, side, theirWants, plan.withdraw),
+    receiveNotes(port, side, plan, accepts),
+  )
 
   const after = await holdingsFor(store.view(), home, clearance(side))
   const done = await exchangeSummaries(port, 'done', after)
@@ -126,7 +129,7 @@ type Plan = {
 
 function planOf(side: SyncSide, mine: Holdings, theirs: ReadonlyMap<string, readonly Row[]>, accepts: boolean): Plan {
   const view = side.store.view()
-  const shown = new Set([...mine.compartments.values()].flat().map(([id]) => id))
+  const seen = clearance(side)
   const wanted = new Map<string, string>()
   const withdraw: string[] = []
   const listed = new Set([...mine.compartments.values()].flat().map(([id]) => id))
@@ -134,19 +137,16 @@ function planOf(side: SyncSide, mine: Holdings, theirs: ReadonlyMap<string, read
     for (const row of rows) {
       const own = stateOf(view, side.home, row[0])
       if (isForgotten(view, side.home, row[0])) continue
-      if (own !== undefined && !isNewer(row, own)) {
-        if (!shown.has(row[0]) && isNewer([own.id, own.hlc, own.actor, own.oid], rowState(row))) withdraw.push(row[0])
-      } else if (accepts) {
-        wanted.set(row[0], label)
-      }
+      // a note the peer may not see is none of its business: it can not change it, and drops what it holds of it
+      if (own !== undefined && !dominates(seen, parseLabel(own.label))) withdraw.push(row[0])
+      else if (accepts && (own === undefined || isNewer(row, own))) wanted.set(row[0], label)
     }
   }
   return { want: [...wanted.keys()], wanted, withdraw, listed }
 }
 
-const stateOf = (view: View, home: string, id: string): NoteState | undefined => view.getJson<NoteState>(key('note', home, id))
-
-const rowState = ([, hlc, actor, oid]: Row) => ({ hlc, actor, oid })
+const stateOf = (view: View, home: string, id: string): NoteState | undefined =>
+  view.getJson<NoteState>(key('note', home, id))
 
 /** Last writer wins by (hlc, actor, oid), as in the memory room. */
 function isNewer([, hlc, actor, oid]: Row, than: { hlc: string; actor: string; oid: string }): boolean {
@@ -174,7 +174,12 @@ async function receiveLists(port: Port, labels: readonly string[]): Promise<Map<
 }
 
 /** The one place where notes leave: the label is looked at again for each, and a forgotten one never goes. */
-async function sendNotes(port: Port, side: SyncSide, ids: readonly string[], withdraw: readonly string[]): Promise<number> {
+async function sendNotes(
+  port: Port,
+  side: SyncSide,
+  ids: readonly string[],
+  withdraw: readonly string[],
+): Promise<number> {
   let sent = 0
   let items: string[] = []
   let bytes = 0
@@ -230,7 +235,8 @@ async function receiveNotes(port: Port, side: SyncSide, plan: Plan, accepts: boo
 function checkNote(text: string, plan: Plan): Note {
   const note = parseNote(utf8(text))
   const label = plan.wanted.get(note.entry.id)
-  if (label === undefined || label !== formatLabel(note.label)) fail('PEER_MISBEHAVED', { reason: 'not what was listed' })
+  if (label === undefined || label !== formatLabel(note.label))
+    fail('PEER_MISBEHAVED', { reason: 'not what was listed' })
   if (fromUtf8(renderNote(note)) !== text) fail('PEER_MISBEHAVED', { reason: 'not the canonical form of a note' })
   return note
 }

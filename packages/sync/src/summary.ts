@@ -38,7 +38,12 @@ export function summarize(holdings: Holdings): CompartmentSummary[] {
 
 /** One digest over the ids that are forgotten: the set only grows, so equal digests mean nothing to tell. */
 export const tombstoneRoot = (tombstones: readonly Tombstone[]): string =>
-  digestOf(tombstones.map((tombstone) => tombstone.id).sort().join('\n'))
+  digestOf(
+    tombstones
+      .map((tombstone) => tombstone.id)
+      .sort()
+      .join('\n'),
+  )
 
 /** A Merkle-style digest of the rows in id order. */
 export function rootOf(rows: readonly Row[]): string {

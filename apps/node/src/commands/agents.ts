@@ -7,7 +7,11 @@ import { t } from '../texts.ts'
 
 type Part = { readonly text?: string; readonly data?: unknown }
 type Status = { readonly state: string; readonly message?: { readonly parts: readonly Part[] } }
-type Task = { readonly id: string; readonly status: Status; readonly artifacts?: readonly { readonly name?: string; readonly parts: readonly Part[] }[] }
+type Task = {
+  readonly id: string
+  readonly status: Status
+  readonly artifacts?: readonly { readonly name?: string; readonly parts: readonly Part[] }[]
+}
 
 export function agentCommands(program: Command): void {
   program.commandsGroup(t('group.agents'))
@@ -20,7 +24,9 @@ export function agentCommands(program: Command): void {
     .action(
       acting(async (stand, _args, { capability, did }) => {
         const asked = new URLSearchParams(
-          Object.entries({ capability, did }).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)] as [string, string]])),
+          Object.entries({ capability, did }).flatMap(([name, value]) =>
+            value === undefined ? [] : [[name, String(value)] as [string, string]],
+          ),
         )
         const found = await (await stand.client()).call<{ items: AgentRecord[] }>('GET', `/v1/agents/find?${asked}`)
         const line = ({ name, did: id, agents, capabilities }: AgentRecord) =>
@@ -83,7 +89,9 @@ function attachCommands(program: Command): void {
           ...(timeout === undefined ? {} : { timeout_ms: durationOf(String(timeout)) }),
           cwd: cwd ?? process.cwd(),
         }
-        const done = await (await stand.client()).call<{ id: string; skills: { id: string }[] }>('POST', '/v1/agents', body)
+        const done = await (
+          await stand.client()
+        ).call<{ id: string; skills: { id: string }[] }>('POST', '/v1/agents', body)
         stand.out.answer(done, t('agent.attached', { id, skills: done.skills.map((one) => one.id).join(', ') }))
       }),
     )
@@ -164,14 +172,20 @@ function peerCommands(program: Command): void {
           ...(maxLevel === undefined ? {} : { labels_max: maxLevel }),
           ...(ttl === undefined ? {} : { ttl_ms: durationOf(String(ttl)) }),
         }
-        const done = await (await stand.client()).call<{ withheld: string[] } & Record<string, unknown>>('POST', '/v1/handoff', body)
+        const done = await (
+          await stand.client()
+        ).call<{ withheld: string[] } & Record<string, unknown>>('POST', '/v1/handoff', body)
         const withheld = done.withheld.length === 0 ? [] : [t('handoff.withheld', { ids: done.withheld.join(', ') })]
         stand.out.answer(done, [t('handoff.done', done), ...withheld].join('\n'))
       }),
     )
 }
 
-const messageOf = (text: string) => ({ messageId: newId('message', systemClock.now()), role: 'ROLE_USER', parts: [{ text }] })
+const messageOf = (text: string) => ({
+  messageId: newId('message', systemClock.now()),
+  role: 'ROLE_USER',
+  parts: [{ text }],
+})
 
 function streamed(client: Client, agent: string, to: unknown, params: unknown): AsyncGenerator<unknown> {
   const path = to === undefined ? `/a2a/${agent}` : `/a2a/${String(to)}/${agent}`
@@ -182,7 +196,9 @@ const textOf = (parts: readonly Part[] = []): string =>
   parts.map(({ text, data }) => text ?? (data === undefined ? '' : JSON.stringify(data))).join('\n')
 
 function taskText({ id, status, artifacts = [] }: Task): string {
-  const shown = artifacts.map(({ name, parts }) => (name === undefined ? textOf(parts) : `--- ${name}\n${textOf(parts)}`))
+  const shown = artifacts.map(({ name, parts }) =>
+    name === undefined ? textOf(parts) : `--- ${name}\n${textOf(parts)}`,
+  )
   const said = textOf(status.message?.parts)
   return [t('send.task', { id, state: status.state }), ...shown, ...(said === '' ? [] : [`(${said})`])].join('\n')
 }

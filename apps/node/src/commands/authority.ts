@@ -78,7 +78,10 @@ export function authorityCommands(program: Command): void {
         if (did === undefined) {
           type Trusted = { items: { did: string; name: string; ceiling: string }[] }
           const found = await client.call<Trusted>('GET', '/v1/trust')
-          stand.out.answer(found, found.items.map((entry) => `${named(entry.name, entry.did)}  ${entry.ceiling}`).join('\n'))
+          stand.out.answer(
+            found,
+            found.items.map((entry) => `${named(entry.name, entry.did)}  ${entry.ceiling}`).join('\n'),
+          )
           return
         }
         const body = { did, name: name ?? did, ceiling, clearance: { level: clearance, tags: [] } }

@@ -95,7 +95,11 @@ function doneText({ directory }: Stand, { identity }: Initialised): string {
   return t('init.done', { name, directory, did, owner: owner.name, ownerDid: owner.did, home: home ?? '-' })
 }
 
-async function start(stand: Stand, _args: readonly string[], options: Readonly<Record<string, unknown>>): Promise<void> {
+async function start(
+  stand: Stand,
+  _args: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+): Promise<void> {
   const { directory, out } = stand
   if (options['init'] === true && (await readText(directory, 'identity')) === undefined) {
     out.notice(doneText(stand, await make(stand, options as Making)))
@@ -108,19 +112,33 @@ async function start(stand: Stand, _args: readonly string[], options: Readonly<R
     ...(options['mdns'] === false ? { mdns: false } : {}),
   })
   const node = await startNode(directory, settings).catch((error: unknown) => {
-    if (isNodeError(error, 'PORT_IN_USE')) fail('PORT_IN_USE', { ...error.details, next: settings.http.port + 10 }, error)
+    if (isNodeError(error, 'PORT_IN_USE'))
+      fail('PORT_IN_USE', { ...error.details, next: settings.http.port + 10 }, error)
     throw error
   })
   const owner = await readOwner(directory).catch(() => undefined)
   if (owner?.isSealed === false) out.notice(t('init.unsealed.notice', { directory, owner: owner.name }))
   const { identity, url, addresses } = node
-  const ready = { ready: true, name: identity.name, did: identity.did, home: identity.home, url, addresses, pid: process.pid }
-  out.answer(ready, t('start.ready', { ...ready, addresses: addresses.join('\n           '), token: `${directory}/owner.token` }))
+  const ready = {
+    ready: true,
+    name: identity.name,
+    did: identity.did,
+    home: identity.home,
+    url,
+    addresses,
+    pid: process.pid,
+  }
+  out.answer(
+    ready,
+    t('start.ready', { ...ready, addresses: addresses.join('\n           '), token: `${directory}/owner.token` }),
+  )
 
   const { promise, resolve } = Promise.withResolvers<void>()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
   // a fault in one request must not take down a node that others rely on; it is logged and the node goes on
-  process.on('unhandledRejection', (error) => process.stderr.write(`${JSON.stringify({ level: 50, msg: 'unhandled rejection', error: String(error) })}\n`))
+  process.on('unhandledRejection', (error) =>
+    process.stderr.write(`${JSON.stringify({ level: 50, msg: 'unhandled rejection', error: String(error) })}\n`),
+  )
   await promise
   if (!stand.isJson) out.notice(t('start.stopping'))
   await node.stop()
@@ -141,6 +159,15 @@ async function status({ client, out }: Stand): Promise<void> {
   const shown = addresses.map((address) => `  address  ${address}`).join('\n')
   out.answer(
     { ...(state as object), url: node.url },
-    t('status.line', { name, did, owner: owner.name, home: home ?? '-', url: node.url, ...peers, size: record.size, addresses: shown }),
+    t('status.line', {
+      name,
+      did,
+      owner: owner.name,
+      home: home ?? '-',
+      url: node.url,
+      ...peers,
+      size: record.size,
+      addresses: shown,
+    }),
   )
 }

@@ -10,7 +10,9 @@ type Note = Memory & { readonly label: string; readonly deleted?: boolean }
 
 const query = (values: Readonly<Record<string, unknown>>): string => {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
-  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)] as [string, string]))}`
+  return given.length === 0
+    ? ''
+    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)] as [string, string]))}`
 }
 
 const lineOf = ({ id, type, level, label, content }: Note): string =>
@@ -29,7 +31,9 @@ export function noteCommands(program: Command): void {
     .action(
       acting(async (stand, [text], { type = 'other', level = 'warm', tag, label }) => {
         const entry = { content: text, type, level, tags: tag ?? [], source: 'user' }
-        const made = await (await stand.client()).call<Note>('POST', '/v1/memory', {
+        const made = await (
+          await stand.client()
+        ).call<Note>('POST', '/v1/memory', {
           entry,
           ...(label === undefined ? {} : { label }),
         })
@@ -86,7 +90,9 @@ export function noteCommands(program: Command): void {
       acting(async (stand, [path = ''], { label }) => {
         const client = await stand.client()
         const chosen = label === undefined ? null : parseLabel(label)
-        const report = await importNotes(client, path, chosen, (count) => stand.out.progress(t('import.progress', { count })))
+        const report = await importNotes(client, path, chosen, (count) =>
+          stand.out.progress(t('import.progress', { count })),
+        )
         const skipped = report.skipped.map((file) => t('import.skipped', file))
         const { created, kept } = report
         stand.out.answer(report, [t('import.done', { created, kept, skipped: skipped.length }), ...skipped].join('\n'))
@@ -123,7 +129,9 @@ function fileCommands(program: Command): void {
       acting(async (stand) => {
         type Refs = { refs: { branch: string; commit: string; protected: boolean }[] }
         const found = await (await stand.client()).call<Refs>('GET', '/v1/files/refs')
-        const lines = found.refs.map((ref) => `${ref.commit.slice(0, 12)}  ${ref.branch}${ref.protected ? '  (protected)' : ''}`)
+        const lines = found.refs.map(
+          (ref) => `${ref.commit.slice(0, 12)}  ${ref.branch}${ref.protected ? '  (protected)' : ''}`,
+        )
         stand.out.answer(found, lines.join('\n'))
       }),
     )
@@ -132,11 +140,13 @@ function fileCommands(program: Command): void {
     .description(t('files.ls.about'))
     .action(
       acting(async (stand, [branch, path]) => {
-        const found = await (await stand.client()).call<{ items: { path: string; kind: string }[] }>(
-          'GET',
-          `/v1/files/tree${query({ branch, path })}`,
+        const found = await (
+          await stand.client()
+        ).call<{ items: { path: string; kind: string }[] }>('GET', `/v1/files/tree${query({ branch, path })}`)
+        stand.out.answer(
+          found,
+          found.items.map((item) => (item.kind === 'folder' ? `${item.path}/` : item.path)).join('\n'),
         )
-        stand.out.answer(found, found.items.map((item) => (item.kind === 'folder' ? `${item.path}/` : item.path)).join('\n'))
       }),
     )
   files
@@ -144,10 +154,9 @@ function fileCommands(program: Command): void {
     .description(t('files.cat.about'))
     .action(
       acting(async (stand, [branch, path]) => {
-        const found = await (await stand.client()).call<{ text?: string; base64?: string }>(
-          'GET',
-          `/v1/files/file${query({ branch, path })}`,
-        )
+        const found = await (
+          await stand.client()
+        ).call<{ text?: string; base64?: string }>('GET', `/v1/files/file${query({ branch, path })}`)
         stand.out.answer(found, found.text ?? found.base64 ?? '')
       }),
     )

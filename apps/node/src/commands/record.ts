@@ -23,7 +23,12 @@ type Explained = {
   readonly run: string | null
   readonly lease: {
     readonly hash: string
-    readonly chain: readonly { readonly from: Party; readonly to: Party; readonly level: string; readonly revoked: boolean }[]
+    readonly chain: readonly {
+      readonly from: Party
+      readonly to: Party
+      readonly level: string
+      readonly revoked: boolean
+    }[]
   } | null
   readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
   readonly inclusion: { readonly size: number; readonly root: string }
@@ -38,7 +43,9 @@ export function recordCommands(program: Command): void {
     .option('--limit <n>')
     .action(
       acting(async (stand, _args, { limit = 20 }) => {
-        const found = await (await stand.client()).call<{ items: { header: Header }[] }>('GET', `/v1/record?limit=${String(limit)}`)
+        const found = await (
+          await stand.client()
+        ).call<{ items: { header: Header }[] }>('GET', `/v1/record?limit=${String(limit)}`)
         const line = ({ header }: { header: Header }) =>
           `${String(header.seq).padStart(6)}  ${new Date(header.ts).toISOString()}  ${header.operation.padEnd(20)} ${header.outcome}${header.code === null ? '' : ` ${header.code}`}  ${header.actor ?? ''}`
         stand.out.answer(found, found.items.map(line).join('\n'))
@@ -68,7 +75,8 @@ function explainedText(found: Explained): string {
   const { commit, operation, actor, run, lease, reads, seq, inclusion } = found
   const named = ({ name, did }: Party) => `${name} (…${did.slice(-8)})`
   const chain = (lease?.chain ?? []).map(
-    ({ from, to, level, revoked }) => `         ${named(from)} granted ${named(to)}, ${level}${revoked ? ', REVOKED' : ''}`,
+    ({ from, to, level, revoked }) =>
+      `         ${named(from)} granted ${named(to)}, ${level}${revoked ? ', REVOKED' : ''}`,
   )
   return t('explain.text', {
     commit,

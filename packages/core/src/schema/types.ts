@@ -873,6 +873,10 @@ agent?: string
  * did:key of an Ed25519 key
  */
 did?: string
+/**
+ * name this node as the way to the agent, and sign that
+ */
+relay?: boolean
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

@@ -1,6 +1,16 @@
 /** Agents: attach and detach a command, show its card, find agents on other nodes. */
 import { fail, type AgentsAttach, type AgentRecord } from '@csb/core'
-import { agentCard, attachAgent, detachAgent, getAgent, listAgentRecords, listAgents, signCard } from '@csb/agents'
+import {
+  agentCard,
+  attachAgent,
+  detachAgent,
+  getAgent,
+  getAgentRecord,
+  listAgentRecords,
+  listAgents,
+  signCard,
+  type AgentCard,
+} from '@csb/agents'
 import { publishRecord } from '../directory.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -12,7 +22,10 @@ const executing = (_input: unknown, parts: Parts) => ({
 /** The signed card of an agent here. */
 export function cardOf(context: Pick<Context, 'view' | 'identity' | 'key' | 'httpUrl'>, id: string) {
   const { name, did, peer_id: peerId } = context.identity
-  return signCard(agentCard({ agent: getAgent(context.view, id), node: { name, did, peerId }, url: context.httpUrl() }), context.key)
+  return signCard(
+    agentCard({ agent: getAgent(context.view, id), node: { name, did, peerId }, url: context.httpUrl() }),
+    context.key,
+  )
 }
 
 export const agentOperations: readonly Operation[] = [
@@ -58,11 +71,13 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsCard',
     kind: 'read',
     open: 'nobody',
-    run: async (context: Context, input: { agent?: string; did?: string }) => {
-      if (input.did === undefined || input.did === context.key.did) return cardOf(context, await agentOrFirst(context, input.agent))
+    run: async (context: Context, input: { agent?: string; did?: string; relay?: boolean }) => {
+      if (input.did === undefined || input.did === context.key.did)
+        return cardOf(context, await agentOrFirst(context, input.agent))
       // a stranger's request must not make this node dial
       if (context.principal.lease === null) fail('LEASE_REQUIRED', { operation: 'agents.card' })
-      return context.peers.card(input.did, input.agent ?? '', null, { signal: context.signal })
+      const card = await foreignCard(context, input.did, input.agent ?? '')
+      return input.relay === true ? relayed(context, card, input.did, input.agent ?? '') : card
     },
   },
   {
@@ -83,6 +98,23 @@ export const agentOperations: readonly Operation[] = [
     },
   },
 ]
+
+/** The card of an agent elsewhere, with the hash its node's record names where that is known. */
+async function foreignCard({ peers, view, signal }: Context, did: string, agent: string): Promise<AgentCard> {
+  const hash = getAgentRecord(view, did)?.agents.find(({ id }) => id === agent)?.card ?? null
+  return (await peers.card(did, agent, hash, { signal })) as AgentCard
+}
+
+/** The same agent, reached through this node: this node signs that, and only that. */
+function relayed(
+  { httpUrl, key }: Context,
+  { signatures: _, ...card }: AgentCard,
+  did: string,
+  agent: string,
+): AgentCard {
+  const way = { url: `${httpUrl()}/a2a/${did}/${agent}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }
+  return signCard({ ...card, name: card.name, supportedInterfaces: [way] }, key)
+}
 
 /** The agent asked for, or the first by id: the face of a node that has one. */
 async function agentOrFirst({ view }: Context, id: string | undefined): Promise<string> {

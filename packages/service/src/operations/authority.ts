@@ -85,7 +85,10 @@ export const authorityOperations: readonly Operation[] = [
       await port.send(input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain })
       const answer = await port.receive()
       await port.close()
-      await context.write(() => answer, () => ({ to: input.did, what: input.chain === undefined ? 'revocation' : 'grant' }))
+      await context.write(
+        () => answer,
+        () => ({ to: input.did, what: input.chain === undefined ? 'revocation' : 'grant' }),
+      )
       return answer
     },
   },

@@ -1,6 +1,18 @@
 /** L0 operations: branches, reading, writing into run branches. Protected branches are refused by the files room. */
 import { dominates, fail, fromUtf8, parseLabel, utf8 } from '@csb/core'
-import { commitFiles, getHome, listFiles, listRefs, readFile, readLog, validatePath } from '@csb/files'
+import {
+  MEMORY,
+  commitFiles,
+  getHome,
+  getRef,
+  listFiles,
+  listRefs,
+  readCommit,
+  readFile,
+  readLog,
+  validatePath,
+} from '@csb/files'
+import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -22,6 +34,13 @@ const reading = (input: At, parts: Parts) => ({
   ...(input.path === undefined || input.path === '' ? {} : { path: `/${input.path}` }),
 })
 
+/** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */
+function branchOf(context: Context, input: At): string {
+  const home = homeOf(input, context)
+  if (getRef(context.view, home, input.branch) === undefined) fail('NOT_FOUND', { branch: input.branch })
+  return input.branch
+}
+
 export const filesOperations: readonly Operation[] = [
   {
     name: 'files.refs',
@@ -31,7 +50,8 @@ export const filesOperations: readonly Operation[] = [
     needs: (input: Home, parts) => ({ location: locationOf(parts, homeOf(input, parts)), action: 'list' }),
     run: async ({ view, ...parts }: Context, input: Home) => {
       const home = getHome(view, homeOf(input, parts))
-      return { home, refs: await listRefs(view, home.id) }
+      const refs = await listRefs(view, home.id)
+      return { home, refs: refs.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
     },
   },
   {
@@ -43,10 +63,12 @@ export const filesOperations: readonly Operation[] = [
     run: (context: Context, input: At) => {
       const { view, clearance } = context
       const home = homeOf(input, context)
-      const items = listFiles(view, { home, at: input.branch, path: input.path ?? '', recursive: true })
-      const isShown = ({ kind, path }: { kind: string; path: string }) =>
-        kind === 'folder' || dominates(clearance, readFile(view, { home, at: input.branch, path }).label)
-      return { items: items.filter(isShown) }
+      const items = listFiles(view, { home, at: branchOf(context, input), path: input.path ?? '', recursive: true })
+      const labelled = items.map((item) => ({
+        ...item,
+        label: labelOfFile(view, { home, branch: input.branch, ...item }),
+      }))
+      return { items: labelled.filter(({ kind, label }) => kind === 'folder' || dominates(clearance, label)) }
     },
   },
   {
@@ -56,12 +78,15 @@ export const filesOperations: readonly Operation[] = [
     open: 'lease',
     needs: reading,
     run: (context: Context, input: At & { path: string }) => {
-      const file = readFile(context.view, { home: homeOf(input, context), at: input.branch, path: input.path })
+      const home = homeOf(input, context)
+      const file = readFile(context.view, { home, at: branchOf(context, input), path: input.path })
+      const label = labelOfFile(context.view, { home, branch: input.branch, path: input.path, label: file.label })
+      context.view.noteRead({ home, path: input.path, oid: file.oid, label })
       // what may not be seen looks like what is not there
-      if (!dominates(context.clearance, file.label)) fail('NOT_FOUND', { path: input.path })
+      if (!dominates(context.clearance, label)) fail('NOT_FOUND', { path: input.path })
       const text = fromUtf8(file.bytes)
       const body = text === undefined ? { base64: Buffer.from(file.bytes).toString('base64') } : { text }
-      return { path: input.path, oid: file.oid, label: file.label, ...body }
+      return { path: input.path, oid: file.oid, label, ...body }
     },
   },
   {
@@ -71,7 +96,11 @@ export const filesOperations: readonly Operation[] = [
     open: 'lease',
     needs: reading,
     run: (context: Context, input: At & { limit?: number }) => ({
-      items: readLog(context.view, { home: homeOf(input, context), at: input.branch, limit: input.limit ?? 50 }),
+      items: readLog(context.view, {
+        home: homeOf(input, context),
+        at: branchOf(context, input),
+        limit: input.limit ?? 50,
+      }),
     }),
   },
   {
@@ -82,7 +111,10 @@ export const filesOperations: readonly Operation[] = [
     needs: (input: Write, parts) => ({ ...reading(input, parts), action: 'write' as const }),
     run: (context: Context, input: Write) => {
       const path = validatePath(input.path)
-      if (input.delete !== true && input.text === undefined) fail('INVALID_INPUT', { reason: 'text or delete is needed' })
+      // notes have an index and a clock beside them: they are written as notes
+      if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
+      if (input.delete !== true && input.text === undefined)
+        fail('INVALID_INPUT', { reason: 'text or delete is needed' })
       return context.write(
         (tx) =>
           commitFiles(tx, {

@@ -4,11 +4,33 @@
  * result is checked against the same lease and becomes a branch.
  * @clause L4.4
  */
-import { dominates, fail, fromUtf8, parseLabel, toNodeError, utf8, type Clearance, type Grant, type Handoff, type Lease } from '@csb/core'
+import {
+  dominates,
+  fail,
+  fromUtf8,
+  parseLabel,
+  toNodeError,
+  utf8,
+  type Clearance,
+  type Grant,
+  type Handoff,
+  type Lease,
+} from '@csb/core'
 import { getAgent, type AgentResult } from '@csb/agents'
-import { draftGrant, effectiveNow, grantHash, isRevoked, leaseOf, meet, signGrant, storeGrant, trusted, verifyChain } from '@csb/authority'
-import { commitFiles, getRef, readFile } from '@csb/files'
-import { getNote, notePath } from '@csb/memory'
+import {
+  draftGrant,
+  effectiveNow,
+  grantHash,
+  isRevoked,
+  leaseOf,
+  meet,
+  signGrant,
+  storeGrant,
+  trusted,
+  verifyChain,
+} from '@csb/authority'
+import { commitFiles, getRef } from '@csb/files'
+import { getNote, notePath, renderNote } from '@csb/memory'
 import {
   checkFiles,
   createHandoff,
@@ -48,7 +70,11 @@ export const handoffOperations: readonly Operation[] = [
     input: 'HandoffOffer',
     kind: 'call',
     open: 'lease',
-    needs: (_input: Offer, parts) => ({ location: locationOf(parts, parts.identity.home ?? 'none'), action: 'send', branch: MEMORY }),
+    needs: (_input: Offer, parts) => ({
+      location: locationOf(parts, parts.identity.home ?? 'none'),
+      action: 'send',
+      branch: MEMORY,
+    }),
     run: offer,
   },
   { name: 'handoff.receive', input: 'HandoffReceive', kind: 'session', open: 'peer', run: receive },
@@ -61,7 +87,13 @@ async function offer(context: Context, input: Offer) {
   const files = notesOf(context, home, input.notes ?? [], clearance)
   const handoff = await context.write(
     (tx) => mint(tx, context, { home, base, files, clearance }, input),
-    (made) => ({ handoff: made.id, to: input.did, agent: input.agent, files: made.files.length, withheld: files.withheld }),
+    (made) => ({
+      handoff: made.id,
+      to: input.did,
+      agent: input.agent,
+      files: made.files.length,
+      withheld: files.withheld,
+    }),
   )
   const result = await exchange(context, input.did, handoff)
   const leaf = handoff.chain.at(-1) as unknown as Grant
@@ -70,12 +102,26 @@ async function offer(context: Context, input: Offer) {
   return context.write(
     (tx) => {
       const commit = checked.outcome === 'completed' ? commitResult(tx, context, handoff, checked) : undefined
-      const summary = { id: handoff.id, outcome: checked.outcome, code: checked.code, text: checked.text, withheld: files.withheld }
-      const done = { ...summary, ...(commit === undefined ? {} : { branch: handoffBranch(handoff.id), commit: commit.commit }) }
+      const summary = {
+        id: handoff.id,
+        outcome: checked.outcome,
+        code: checked.code,
+        text: checked.text,
+        withheld: files.withheld,
+      }
+      const done = {
+        ...summary,
+        ...(commit === undefined ? {} : { branch: handoffBranch(handoff.id), commit: commit.commit }),
+      }
       tx.putJson(key('handoff', handoff.id), done)
       return done
     },
-    (done) => ({ handoff: handoff.id, from: input.did, outcome: done.outcome, ...('commit' in done ? { commit: done.commit } : {}) }),
+    (done) => ({
+      handoff: handoff.id,
+      from: input.did,
+      outcome: done.outcome,
+      ...('commit' in done ? { commit: done.commit } : {}),
+    }),
   )
 }
 
@@ -84,7 +130,8 @@ function clearanceFor(context: Context, home: string, input: Offer): Clearance {
   const rights = peerRights(context, input.did, home)
   const clearance = rights.clearance ?? { level: 'public' as const, tags: [] }
   if (input.labels_max === undefined) return clearance
-  if (!dominates(clearance, { level: input.labels_max, integrity: 'owner', tags: [] })) fail('CLEARANCE', { level: input.labels_max })
+  if (!dominates(clearance, { level: input.labels_max, integrity: 'owner', tags: [] }))
+    fail('CLEARANCE', { level: input.labels_max })
   return { ...clearance, level: input.labels_max }
 }
 
@@ -100,14 +147,17 @@ function notesOf(context: Context, home: string, ids: readonly string[], clearan
       withheld.push(id)
       continue
     }
-    const path = notePath(id)
-    const { bytes } = readFile(context.view, { home, at: MEMORY, path })
-    shown.push({ path, text: fromUtf8(bytes) ?? '', label: note.label })
+    shown.push({ path: notePath(id), text: fromUtf8(renderNote(note)) ?? '', label: note.label })
   }
   return { shown, withheld }
 }
 
-type Minting = { readonly home: string; readonly base: string | null; readonly files: Notes; readonly clearance: Clearance }
+type Minting = {
+  readonly home: string
+  readonly base: string | null
+  readonly files: Notes
+  readonly clearance: Clearance
+}
 
 function mint(tx: Transaction, context: Context, { home, base, files, clearance }: Minting, input: Offer): Handoff {
   const now = context.clock.now()
@@ -179,13 +229,21 @@ async function exchange(context: Context, did: string, handoff: Handoff): Promis
 }
 
 /** What came back becomes a branch of the home: nothing else moves. */
-function commitResult(tx: Transaction, context: Context, handoff: Handoff, result: { files: readonly { path: string; text: string }[] }) {
+function commitResult(
+  tx: Transaction,
+  context: Context,
+  handoff: Handoff,
+  result: { files: readonly { path: string; text: string }[] },
+) {
   return commitFiles(tx, {
     home: handoff.home,
     branch: handoffBranch(handoff.id),
     ...(handoff.base === null ? {} : { from: handoff.base }),
     changes: result.files.map(({ path, text }) => ({ path, bytes: utf8(text) })),
-    labels: result.files.map(({ path }) => ({ path, label: { ...parseLabel(handoff.taint), integrity: 'agent' as const } })),
+    labels: result.files.map(({ path }) => ({
+      path,
+      label: { ...parseLabel(handoff.taint), integrity: 'agent' as const },
+    })),
     author: authorOf(context),
     message: `result of ${handoff.id}`,
     trailers: trailersOf(context),
@@ -201,7 +259,8 @@ async function receive(context: Context, _input: unknown, port: MessagePort): Pr
   const { lease, leafHash } = accept(context, handoff, now)
   const agent = getAgent(context.view, handoff.agent)
   await context.write(
-    (tx) => tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) }),
+    (tx) =>
+      tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) }),
     () => ({ handoff: handoff.id, from, agent: agent.id, lease: leafHash }),
   )
   const { result, failure } = await work(context, handoff, lease, agent.id)
@@ -272,7 +331,11 @@ async function work(context: Context, handoff: Handoff, lease: Lease, agentId: s
         message: { role: 'ROLE_USER', parts: [{ text: handoff.task.text }] },
         files: handoff.files.map(({ path, text }) => ({ path, text })),
       },
-      ceiling: { type: 'urn:csb:lease:1', locations: [locationOf(context, context.identity.home ?? 'none')], actions: ['send'] },
+      ceiling: {
+        type: 'urn:csb:lease:1',
+        locations: [locationOf(context, context.identity.home ?? 'none')],
+        actions: ['send'],
+      },
       signal: context.signal,
     })
     for await (const event of prepared.events()) if (event.kind === 'result') result = event.result

@@ -42,11 +42,13 @@ async function create(context: Context, home: string, items: readonly Item[], ex
       if (gone.length > 0 && existing === 'refuse') fail('FORGOTTEN', { id: gone[0] })
       const made = createNotes(tx, {
         home,
-        inputs: items.filter((item) => !gone.includes(named(item))).map(({ entry, label, extra }) => ({
-          entry,
-          ...(label === undefined ? {} : { label: parseLabel(label) }),
-          ...(extra === undefined ? {} : { extra }),
-        })),
+        inputs: items
+          .filter((item) => !gone.includes(named(item)))
+          .map(({ entry, label, extra }) => ({
+            entry,
+            ...(label === undefined ? {} : { label: parseLabel(label) }),
+            ...(extra === undefined ? {} : { extra }),
+          })),
         existing,
         actor: context.key.did,
         author: authorOf(context),
@@ -107,7 +109,8 @@ export const memoryOperations: readonly Operation[] = [
     needs: needing('list'),
     run: async (context: Context, input: Filter) => {
       const level = input.level === undefined ? undefined : levelOf(input.level, context.identity.memory_level_map)
-      if (input.level !== undefined && level === undefined) fail('INVALID_INPUT', { field: 'level', value: input.level })
+      if (input.level !== undefined && level === undefined)
+        fail('INVALID_INPUT', { field: 'level', value: input.level })
       const { items, next } = await listNotes(context.view, homeOf(input, context), {
         ...(level === undefined ? {} : { level }),
         ...(input.type === undefined ? {} : { type: input.type }),
@@ -146,7 +149,7 @@ export const memoryOperations: readonly Operation[] = [
       const reason = input.reason ?? 'unspecified'
       const { tombstone, commit } = await context.write(
         (tx) => {
-          getNote(tx, home, input.id, context.clearance)
+          getNote(tx, home, input.id, context.clearance, { includeDeleted: true })
           return forgetNote(tx, {
             home,
             id: input.id,
@@ -159,7 +162,7 @@ export const memoryOperations: readonly Operation[] = [
         },
         (done) => ({ home, branch: BRANCH, commit: done.commit, forgotten: input.id, reason }),
       )
-      const reports = await finishErasures(context.store)
+      const reports = (await finishErasures(context.store)).filter(({ id }) => id === input.id)
       return { id: input.id, forgotten: true, forgotten_at: tombstone.forgotten_at, commit, report: reports }
     },
   },

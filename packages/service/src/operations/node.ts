@@ -37,6 +37,8 @@ export const nodeOperations: readonly Operation[] = [
     input: 'PeersDial',
     kind: 'call',
     open: 'lease',
-    run: async ({ peers, signal }: Context, input: { address: string }) => ({ did: await peers.dial(input.address, { signal }) }),
+    run: async ({ peers, signal }: Context, input: { address: string }) => ({
+      did: await peers.dial(input.address, { signal }),
+    }),
   },
 ]

@@ -21,7 +21,14 @@ export const recordOperations: readonly Operation[] = [
       }),
     }),
   },
-  { name: 'record.verify', input: 'RecordVerify', kind: 'read', open: 'lease', needs: reading, run: ({ view }: Context) => verifyRecord(view) },
+  {
+    name: 'record.verify',
+    input: 'RecordVerify',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: ({ view }: Context) => verifyRecord(view),
+  },
   {
     name: 'record.explain',
     input: 'RecordExplain',

@@ -3,13 +3,13 @@
  * from grants of the home's owner to the peer's key, presented at the start and checked here, at the sender.
  * @clause L4.1, L4.2, L4.3
  */
-import { fail } from '@csb/core'
+import { fail, type Clearance } from '@csb/core'
 import { trusted } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
-import { applyTombstone, finishErasures, putRemembered } from '@csb/guard'
-import { removeNotes } from '@csb/memory'
+import { applyTombstone, finishErasures, isVisible, putRemembered } from '@csb/guard'
+import { getState, removeNotes } from '@csb/memory'
 import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
-import { key, prefix, tail } from '@csb/store'
+import { key, prefix, tail, type View } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { credentialOf, peerRights } from '../credentials.ts'
 import { homeOf, type Context, type Operation } from '../operation.ts'
@@ -85,14 +85,21 @@ async function knownHome(context: Context, id: string, offer: Presented | undefi
   if (typeof owner !== 'string' || typeof origin !== 'string' || (hash !== 'sha256' && hash !== 'sha1')) {
     fail('NOT_FOUND', { home: id })
   }
-  if (trusted(context.view, owner) === undefined) fail('DENIED', { reason: 'the owner of that home is not trusted here', owner })
+  if (trusted(context.view, owner) === undefined)
+    fail('DENIED', { reason: 'the owner of that home is not trusted here', owner })
   return context.write(
     (tx) => createHome(tx, { id, owner, origin, hash, now: context.clock.now() }),
     (home) => ({ home: home.id, owner, replica: true }),
   )
 }
 
-async function runSession(context: Context, port: MessagePort, did: string, home: Home, presented: Presented): Promise<SyncReport> {
+async function runSession(
+  context: Context,
+  port: MessagePort,
+  did: string,
+  home: Home,
+  presented: Presented,
+): Promise<SyncReport> {
   const { clock, store } = context
   const rights = () => peerRights(context, did, home.id, presented.credential)
   const report = await syncSession(port, {
@@ -100,18 +107,25 @@ async function runSession(context: Context, port: MessagePort, did: string, home
     home: home.id,
     clearanceOfPeer: () => rights().clearance,
     mayPeerWrite: () => rights().mayWrite,
-    apply: (arrival) => apply(context, did, home, arrival),
+    apply: (arrival) => apply(context, did, home, arrival, rights().clearance),
   })
   await finishErasures(store)
   await context.write(
-    (tx) => tx.putJson(key('syncPeer', did, home.id), { did, home: home.id, at: clock.now(), report } satisfies SyncRow),
+    (tx) =>
+      tx.putJson(key('syncPeer', did, home.id), { did, home: home.id, at: clock.now(), report } satisfies SyncRow),
     () => ({ peer: did, home: home.id, ...report }),
   )
   return report
 }
 
 /** One page of what came: state and record in one batch. */
-async function apply(context: Context, did: string, home: Home, arrival: Arrival): Promise<number> {
+async function apply(
+  context: Context,
+  did: string,
+  home: Home,
+  arrival: Arrival,
+  seen: Clearance | undefined,
+): Promise<number> {
   const now = context.clock.now()
   const shared = { home: home.id, author: authorOf(context), trailers: trailersOf(context), now }
   const done = await context.write(
@@ -119,6 +133,7 @@ async function apply(context: Context, did: string, home: Home, arrival: Arrival
       let count = 0
       let commit: string | undefined
       for (const tombstone of arrival.tombstones) {
+        if (!mayForget(tx, home.id, tombstone, seen)) continue
         const result = await applyTombstone(tx, { ...shared, tombstone })
         if (result.applied) count++
         commit = result.commit ?? commit
@@ -141,3 +156,8 @@ async function apply(context: Context, did: string, home: Home, arrival: Arrival
   return done.count
 }
 
+/** A peer forgets only what it may see: knowing an id is not enough. */
+function mayForget(view: View, home: string, tombstone: unknown, seen: Clearance | undefined): boolean {
+  const state = getState(view, home, String((tombstone as { id?: unknown } | null)?.id))
+  return state === undefined || (seen !== undefined && isVisible(seen, state.label))
+}

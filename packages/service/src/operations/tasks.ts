@@ -58,7 +58,11 @@ const unary = (name: string, method: string, input: string): Operation => ({
   run: async (context: Context, asked: Addressed) => {
     if (isHere(asked, context)) return answer(context, arrivalOf(context, asked, method))
     const result = await askOut(context, outboundOf(asked, method))
-    if (method === 'SendMessage') await context.write(() => undefined, () => told(asked, method))
+    if (method === 'SendMessage')
+      await context.write(
+        () => undefined,
+        () => told(asked, method),
+      )
     return result
   },
 })
@@ -74,7 +78,11 @@ const streaming = (name: string, method: string, input: string): Operation => ({
       yield* answerStream(context, arrivalOf(context, asked, method))
       return
     }
-    if (method === 'SendStreamingMessage') await context.write(() => undefined, () => told(asked, method))
+    if (method === 'SendStreamingMessage')
+      await context.write(
+        () => undefined,
+        () => told(asked, method),
+      )
     yield* sendOut(context, outboundOf(asked, method))
   },
 })

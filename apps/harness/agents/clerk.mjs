@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+// A small agent: JSON on stdin, JSON on stdout. It writes a report where its lease lets it, and answers otherwise.
+import { text } from 'node:stream/consumers'
+
+const input = JSON.parse(await text(process.stdin))
+const asked = (input.message?.parts ?? []).map((part) => part.text ?? '').join('\n')
+const titles = (input.files ?? []).map(
+  (file) => file.text.split('\n').findLast((line) => line.trim() !== '') ?? file.path,
+)
+
+if (input.handoff !== undefined) {
+  const report = ['# Summary', '', `Asked: ${asked}`, '', ...titles.map((title) => `- ${title}`), ''].join('\n')
+  const path = `${input.handoff.paths[0].slice(1)}/summary.md`
+  console.log(
+    JSON.stringify({ result: { text: `summarised ${titles.length} notes`, files: [{ path, text: report }] } }),
+  )
+} else if (input.lease.actions.includes('write')) {
+  console.log(JSON.stringify({ status: 'writing' }))
+  const report = `# Report\n\n${asked}\n`
+  console.log(
+    JSON.stringify({ result: { text: 'report written', files: [{ path: 'reports/report.md', text: report }] } }),
+  )
+} else {
+  console.log(JSON.stringify({ result: { text: `noted, I was not given the right to act: ${asked}` } }))
+}
