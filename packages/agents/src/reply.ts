@@ -9,7 +9,7 @@ import type { AgentEvent, AgentResult } from './command.ts'
 import { agentMessage, type TaskUpdate } from './tasks.ts'
 
 /** Member of a status update's `metadata` that tells why a task failed: `{code, retryable}`. */
-export const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
+const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
 
 export type Reply = {
   /** @param now ms since epoch */

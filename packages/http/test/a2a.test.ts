@@ -364,6 +364,17 @@ describe('cards', () => {
     expect({ status: again.status, body: await again.text() }).toEqual({ status: 304, body: '' })
   })
 
+  test('a card of an agent on another node is asked for by its did and kept from shared caches', async () => {
+    recording.service.answers.set('agents.card', () => ({ name: 'far' }))
+    const response = await recording.request(`/agents/${did}/echo/agent-card.json`, { headers: auth })
+    expect(response.headers.get('cache-control')).toMatch(/^private/)
+    expect(recording.service.asked.at(-1)).toMatchObject({
+      operation: 'agents.card',
+      caller: { kind: 'bearer' },
+      input: { agent: 'echo', did },
+    })
+  })
+
   test('no card is a problem', async () => {
     recording.service.answers.set('agents.card', () => {
       throw new NodeError('NOT_FOUND', { agent: 'x' })
