@@ -103,4 +103,6 @@ export const LIMITS = {
   /** A message of a commit; what is longer belongs into a file. */
   commitMessageChars: 4096,
   recordGroup: 256,
+  /** Free space from which a database is opened again after a full disk: its log of up to 4 MiB is written anew. */
+  reopenBytes: 8 * MiB,
 } as const
