@@ -2,7 +2,7 @@
  * One LevelDB per node, opened once. Transactions run one after another; what they staged becomes durable
  * in groups, each group one synced batch. A caller is answered when its batch is on the disk.
  */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
 import { LIMITS, type NodeError, fail, fromUtf8, toNodeError, utf8 } from '@csb/core'
@@ -50,7 +50,7 @@ export async function openStore(directory: string): Promise<Store> {
   await openDb(db, pidFile)
   await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })
   await checkFormat(db)
-  const writer = createWriter(db)
+  const writer = createWriter(db, directory)
 
   return {
     directory,
@@ -69,7 +69,7 @@ async function openDb(db: Db, pidFile: string): Promise<void> {
   try {
     await db.open()
   } catch (error) {
-    const cause = (error as { cause?: { code?: string } }).cause
+    const cause = (error as { cause?: { code?: string; message?: string } }).cause
     if (cause?.code === 'LEVEL_LOCKED') {
       const pid = await readFile(pidFile, 'utf8').then(
         (text) => Number(text.trim()),
@@ -77,7 +77,9 @@ async function openDb(db: Db, pidFile: string): Promise<void> {
       )
       fail('HOME_LOCKED', { pid }, error)
     }
-    if (cause?.code === 'LEVEL_CORRUPTION') fail('OBJECT_DAMAGED', { reason: 'the database files are damaged' }, error)
+    const isIncomplete = cause?.code === 'LEVEL_IO_ERROR' && /No such file/.test(cause.message ?? '')
+    if (cause?.code === 'LEVEL_CORRUPTION' || isIncomplete)
+      fail('OBJECT_DAMAGED', { reason: 'the database files are damaged' }, error)
     throw toNodeError(error)
   }
 }
@@ -95,7 +97,7 @@ async function checkFormat(db: Db): Promise<void> {
 }
 
 /** Serial transactions in front of grouped, synced batches. */
-function createWriter(db: Db) {
+function createWriter(db: Db, directory: string) {
   /** staged by transactions that are done but not yet durable; later transactions read through them */
   let overlay: Staged = new Map()
   let queue: Group[] = []
@@ -110,11 +112,14 @@ function createWriter(db: Db) {
       const groups = queue.slice(0, LIMITS.recordGroup)
       try {
         if (needsReopen) {
+          // opening writes too: without room it would fail, and a closed database can not even be read
+          await requireRoom(directory)
           await db.close()
           await db.open()
           needsReopen = false
         }
-        await db.batch(operationsOf(groups), { sync: true })
+        const operations = operationsOf(groups)
+        if (operations.length > 0) await db.batch(operations, { sync: true })
         queue = queue.slice(groups.length)
         // what is durable need not be read through any more, unless it was staged again since
         for (const { staged } of groups) for (const [k, v] of staged) if (overlay.get(k) === v) overlay.delete(k)
@@ -139,7 +144,8 @@ function createWriter(db: Db) {
     const staged: Staged = new Map()
     const value = await work(createTransaction(db, overlay, staged))
     if (seen !== epoch) fail('CONFLICT', { reason: 'an earlier write failed' })
-    if (staged.size === 0) return { value, durable: writing ?? Promise.resolve() }
+    if (staged.size === 0 && writing === undefined) return { value, durable: Promise.resolve() }
+    // one that only read takes its turn in the queue: what it saw is on the disk, or it fails, when it is answered
     for (const [k, v] of staged) overlay.set(k, v)
     const durable = new Promise<void>((done, failed) => queue.push({ staged, done, failed }))
     writing ??= write()
@@ -159,6 +165,13 @@ function createWriter(db: Db) {
       await writing
     },
   }
+}
+
+/** @throws DISK_FULL */
+async function requireRoom(directory: string): Promise<void> {
+  const { bavail, bsize } = await statfs(directory)
+  if (bavail * bsize < LIMITS.reopenBytes)
+    fail('DISK_FULL', { freeBytes: bavail * bsize, neededBytes: LIMITS.reopenBytes })
 }
 
 function operationsOf(groups: readonly Group[]) {
@@ -216,14 +229,14 @@ async function* rangeOf(
   { prefix, after, limit = Number.POSITIVE_INFINITY, reverse = false }: RangeOptions,
 ): AsyncGenerator<readonly [string, Uint8Array]> {
   const end = `${prefix}\u{10ffff}`
-  const inRange = (k: string) => k.startsWith(prefix) && (after === undefined || (reverse ? k < after : k > after))
-  const staged = [...new Set(layers.flatMap((layer) => [...layer.keys()].filter(inRange)))].sort()
+  const precedes = (a: string, b: string) => (reverse ? compareKeys(b, a) : compareKeys(a, b)) < 0
+  const inRange = (k: string) => k.startsWith(prefix) && (after === undefined || precedes(after, k))
+  const staged = [...new Set(layers.flatMap((layer) => [...layer.keys()].filter(inRange)))].sort(compareKeys)
   if (reverse) staged.reverse()
   const begin = after === undefined ? { gte: prefix } : { gt: after }
   const bounds = reverse ? { gte: prefix, lt: after ?? end } : { ...begin, lt: end }
   let left = limit
   let next = 0
-  const precedes = (a: string, b: string) => (reverse ? a > b : a < b)
   for await (const [k, v] of db.iterator({ ...bounds, reverse })) {
     for (; next < staged.length && precedes(staged[next] ?? '', k); next++) {
       const value = read(staged[next] ?? '')
@@ -244,4 +257,9 @@ async function* rangeOf(
     if (left-- <= 0) return
     yield [staged[next] ?? '', value]
   }
+}
+
+/** The order on the disk is that of UTF-8 bytes; that of JavaScript strings differs beyond U+FFFF. */
+function compareKeys(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -1,0 +1,81 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { until } from '@csb/core'
+import { FORMAT, key, openStore } from '@csb/store'
+import { bytesOf, ended, pairsOf, startWriter, testFolder, testStore } from './folder.ts'
+
+test('a second process on the same folder is told who holds it', async () => {
+  const directory = join(await testFolder(), 'db')
+  const holder = startWriter(directory, 'hold')
+  await until(() => holder.lines.includes('open'), 10_000, 'the other process opens the store')
+  await expect(openStore(directory)).rejects.toMatchObject({ code: 'HOME_LOCKED', details: { pid: holder.child.pid } })
+  holder.child.kill('SIGKILL')
+  await ended(holder)
+  const store = await openStore(directory)
+  await store.close()
+})
+
+test('a second open in the same process is told so too', async () => {
+  const folder = await testFolder()
+  await testStore(folder)
+  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject({
+    code: 'HOME_LOCKED',
+    details: { pid: process.pid },
+  })
+})
+
+test('a folder written by a newer version is left as it is', async () => {
+  const folder = await testFolder()
+  const store = await openStore(join(folder, 'db'))
+  await store.transact((tx) => tx.putJson(key('meta', 'format'), FORMAT + 1))
+  await store.close()
+  const refused = { code: 'DATA_TOO_NEW', details: { format: FORMAT + 1, understood: FORMAT } }
+  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject(refused)
+  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject(refused)
+})
+
+test.each([
+  ['is missing', () => 'MANIFEST-999999\n', 'CURRENT'],
+  ['is not one', () => 'nothing of the kind', 'CURRENT'],
+  ['is spoiled', (text: string) => text.replaceAll(/[\s\S]/g, '?'), 'MANIFEST-000002'],
+])('data files whose table of contents %s are named as damaged', async (_name, change, file) => {
+  const folder = await testFolder()
+  await (await openStore(join(folder, 'db'))).close()
+  const path = join(folder, 'db', file)
+  await writeFile(path, change(await readFile(path, 'latin1')))
+  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject({ code: 'OBJECT_DAMAGED' })
+})
+
+test('a process killed in the middle of writing loses nothing it acknowledged, and no half of a transaction', async () => {
+  const folder = await testFolder()
+  const acknowledged = new Set<number>()
+  for (let round = 0; round < 3; round++) {
+    const writer = startWriter(join(folder, 'db'), 'write')
+    await until(() => writer.lines.length > 60 + round * 77, 20_000, 'it has written some')
+    writer.child.kill('SIGKILL')
+    await ended(writer)
+    for (const line of writer.lines) if (line !== 'open') acknowledged.add(Number(line))
+
+    const store = await openStore(join(folder, 'db'))
+    const pairs = await pairsOf(store.view(), { prefix: 'm/' })
+    await store.close()
+    const numbers = (part: string) =>
+      new Set(pairs.filter(([k]) => k.startsWith(`m/${part}/`)).map(([k]) => Number(k.slice(4))))
+    const [a, b, c] = [numbers('a'), numbers('b'), numbers('c')]
+    expect(acknowledged.size).toBeGreaterThan(50)
+    expect(acknowledged.difference(a).size).toBe(0)
+    expect(a.symmetricDifference(b).size + a.symmetricDifference(c).size).toBe(0)
+  }
+})
+
+test('what is left of a process is opened and written on', async () => {
+  const folder = await testFolder()
+  const writer = startWriter(join(folder, 'db'), 'write')
+  await until(() => writer.lines.length > 20, 20_000, 'it has written some')
+  writer.child.kill('SIGKILL')
+  await ended(writer)
+  const store = await testStore(folder)
+  await store.transact((tx) => tx.put('m/after', bytesOf('x')))
+  expect(store.view().has('m/after')).toBe(true)
+})
