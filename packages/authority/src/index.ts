@@ -45,6 +45,7 @@ export {
   chainsOfHolder,
   createToken,
   findGrant,
+  hasGrant,
   listGrants,
   storeGrant,
   tokenHash,

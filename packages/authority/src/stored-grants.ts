@@ -67,6 +67,9 @@ export function findGrant(view: View, idOrHash: string): readonly Grant[] {
   return chain ?? fail('NOT_FOUND', { grant: idOrHash })
 }
 
+/** True where the grant of that hash is kept here. */
+export const hasGrant = (view: View, hash: string): boolean => view.has(key('grant', hash))
+
 /** Chains whose leaf is made out to `did`, oldest first. */
 export function chainsOfHolder(view: View, did: string): readonly (readonly Grant[])[] {
   const chains: (readonly Grant[])[] = []

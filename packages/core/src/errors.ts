@@ -78,7 +78,6 @@ export const ERRORS = {
   NOT_INITIALISED: row('There is no node in that folder. Run csb init first.', 404, -32035, EXIT.missing),
   ALREADY_INITIALISED: row('There is a node in that folder already.', 409, -32036, EXIT.input),
   PASSPHRASE: row('The passphrase is missing or wrong.', 401, -32037, EXIT.refused),
-  NODE_TOO_OLD: row('csb needs Node 22.18 or newer.', 500, -32038, EXIT.input),
   CONFIG_INVALID: row(
     'The configuration does not fit its schema. The details name the field.',
     500,

@@ -3,7 +3,7 @@
  * signature; the signed document then goes to the running node like anybody's.
  * @clause DEL-001, DEL-003.3.1, DEL-003.3.4
  */
-import { fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
+import { createKeyPair, fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
 import { createToken, draftGrant, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
 import type { Client } from './client.ts'
 import { readJson, writeJson } from './data-folder.ts'
@@ -108,8 +108,8 @@ export async function leaseFor(
     draftGrant({
       type: 'scoped',
       from: identity.owner,
-      // its own did: what it does is its own, not the owner's
-      to: { name: asked.name, did: desk.owner.did },
+      // a did of its own, whose key nobody keeps: what it does and owns here is not the owner's
+      to: { name: asked.name, did: createKeyPair().did },
       audience: [identity.did],
       scope: ['lease'],
       level: 'request',

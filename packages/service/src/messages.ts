@@ -29,7 +29,7 @@ import {
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from './operation.ts'
-import { runCeiling, runTask, visitorCeiling } from './runs.ts'
+import { ownCeiling, runCeiling, runTask, visitorCeiling } from './runs.ts'
 
 /** The body of a JSON-RPC request, as it came. */
 export type Body = { readonly method: string; readonly params: JsonObject }
@@ -185,7 +185,9 @@ function ceilingOf(context: Context, { owner }: Arrival, task: string, outcome: 
       ? ceiling
       : (meet({ ...outcome.lease, locations: [location] }, ceiling) ?? visitorCeiling(location))
   }
-  if (context.caller.kind !== 'peer' && principal.lease !== null && principal.did === owner) return principal.lease
+  if (context.caller.kind !== 'peer' && principal.lease !== null && principal.did === owner) {
+    return meet(principal.lease, ownCeiling(location, task, context.clearance)) ?? visitorCeiling(location)
+  }
   return visitorCeiling(location)
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Clearance, Clock, Config, Identity, KeyPair, NodeError } from '@csb/core'
 import type { LeaseRequest, Principal } from '@csb/authority'
-import type { Store, Transaction, View } from '@csb/store'
+import type { ReadEntry, Store, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { MessagePort, Peers } from './peers.ts'
 import type { Runs } from './active-runs.ts'
@@ -61,6 +61,8 @@ export type Context = Parts & {
     work: (tx: Transaction) => Promise<T> | T,
     effect: (value: T) => Effect,
   ): Promise<{ value: T; seq: { seq: number; leaf: string } }>
+  /** What the run has read so far. */
+  reads(): readonly ReadEntry[]
   /** Record an outcome that is no success, together with what it leaves behind. */
   note(error: NodeError, effect: Effect, work?: (tx: Transaction) => void): Promise<void>
   /** The same request, carried on by somebody else: an agent under the lease of its run. */
@@ -86,6 +88,16 @@ export type Operation = {
 /** The home an input speaks of, or the node's own. */
 export const homeOf = (input: { readonly home?: string | undefined }, parts: Pick<Parts, 'identity'>): string =>
   input.home ?? parts.identity.home ?? 'none'
+
+/**
+ * What it takes to change who may do what here: whom the node trusts, which grants it keeps, which commands it runs.
+ * The owner's command line has it; no run of an agent ever does.
+ */
+export const ruling = (_input: unknown, parts: Parts): LeaseRequest => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'exec',
+  capability: 'C',
+})
 
 /** How a home at this node is named in leases. */
 export const locationOf = (parts: Pick<Parts, 'key'>, home: string): string => `nas://${parts.key.peerId}/${home}`

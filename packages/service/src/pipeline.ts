@@ -143,6 +143,7 @@ function createContext(parts: Parts, known: Required<Known>, options: PerformOpt
     get view() {
       return noted(parts.store.view())
     },
+    reads: () => reads.reads,
     tell,
     write: async (work, effect) => (await tell(work, effect)).value,
     note: async (error, effect, work) => {

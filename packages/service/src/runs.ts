@@ -4,7 +4,18 @@
  * what the lease does not reach is refused and told.
  * @clause L0.1, L1.2, L1.5
  */
-import { NodeError, fail, newId, toNodeError, utf8, type Clearance, type Grant, type Lease } from '@csb/core'
+import {
+  NodeError,
+  fail,
+  joinLabels,
+  newId,
+  toNodeError,
+  utf8,
+  type Clearance,
+  type Grant,
+  type Label,
+  type Lease,
+} from '@csb/core'
 import {
   appendTaskEvent,
   createReply,
@@ -30,6 +41,8 @@ import {
 import { commitFiles, validatePath } from '@csb/files'
 import { createReadList, key, type Transaction, type View } from '@csb/store'
 import { locationOf, type Context, type Parts } from './operation.ts'
+
+const AGENT_PRIVATE: Label = { level: 'private', integrity: 'agent', tags: [] }
 
 /** A run's lease outlives the agent's deadline by this, so that its result can still be committed. */
 const GRACE_MS = 60_000
@@ -63,8 +76,9 @@ export type PreparedRun = {
 export async function prepareRun(context: Context, init: RunInit): Promise<PreparedRun> {
   const { store, config, key: nodeKey } = context
   const timeoutMs = init.agent.timeout_ms ?? config.agents?.timeout_ms ?? 120_000
-  const token = createToken()
-  const minted = await store.transact((tx) => mintRunLease(tx, context, init, timeoutMs, tokenHash(token)))
+  // a run that may reach nothing gets no way to ask either
+  const token = (init.ceiling.paths ?? []).length > 0 ? createToken() : undefined
+  const minted = await store.transact((tx) => mintRunLease(tx, context, init, timeoutMs, token))
   const principal: Principal = {
     kind: 'agent',
     did: nodeKey.did,
@@ -97,7 +111,11 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
         signal: init.signal,
         timeoutMs,
         outputBytes: init.agent.output_bytes ?? config.agents?.output_bytes ?? 4_194_304,
-        env: { ...context.agentEnvironment, CSB_URL: context.httpUrl(), CSB_TOKEN: token, CSB_RUN: run },
+        env: {
+          ...context.agentEnvironment,
+          CSB_RUN: run,
+          ...(token === undefined ? {} : { CSB_URL: context.httpUrl(), CSB_TOKEN: token }),
+        },
       }),
   }
 }
@@ -105,7 +123,13 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
 type Minted = { readonly grant: Grant; readonly lease: Lease; readonly chain: readonly Grant[] }
 
 /** A child of the owner's grant to this node: for one task, for the time its agent may take, never passed on. */
-function mintRunLease(tx: Transaction, parts: Parts, init: RunInit, timeoutMs: number, hash: string): Minted {
+function mintRunLease(
+  tx: Transaction,
+  parts: Parts,
+  init: RunInit,
+  timeoutMs: number,
+  token: string | undefined,
+): Minted {
   const now = parts.clock.now()
   const parent = nodeChain(tx)
   const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
@@ -130,7 +154,7 @@ function mintRunLease(tx: Transaction, parts: Parts, init: RunInit, timeoutMs: n
     parts.key,
   )
   const chain = [...parent, grant]
-  storeGrant(tx, { chain, tokenHash: hash })
+  storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
   return { grant, lease, chain }
 }
 
@@ -144,7 +168,7 @@ export function nodeChain(view: View): readonly Grant[] {
 export const visitorCeiling = (location: string): Lease => ({
   type: 'urn:csb:lease:1',
   locations: [location],
-  actions: ['send'],
+  actions: ['list'],
 })
 
 /** What a run on behalf of somebody else may reach: its own branch, up to the level that somebody may see. */
@@ -156,6 +180,16 @@ export const runCeiling = (location: string, task: string, clearance: Clearance)
   branches: [runBranch(task)],
   labels_max: clearance.level,
   ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
+})
+
+/**
+ * What a run for this node's own people may reach: what they may see, and to write its own branch and notes. Never
+ * what they may do beyond that: it neither sends, nor changes who may do what.
+ */
+export const ownCeiling = (location: string, task: string, clearance: Clearance): Lease => ({
+  ...runCeiling(location, task, clearance),
+  branches: [runBranch(task), 'memory'],
+  capabilities: ['B'],
 })
 
 /** Commit an agent's files to its branch: those the lease reaches, or none. @throws SCOPE_EXCEEDED */
@@ -178,6 +212,11 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
     home,
     branch,
     changes: files.map(({ path, text }) => ({ path, bytes: utf8(text) })),
+    // derived from what the run read, by an agent
+    labels: files.map(({ path }) => ({
+      path,
+      label: joinLabels([AGENT_PRIVATE, ...context.reads().map(({ label }) => label)]),
+    })),
     author: { name: principal.name, did: principal.did ?? context.key.did },
     message: `work of ${principal.name}`,
     trailers: { 'Csb-Run': context.run, ...(principal.leaseHash === null ? {} : { 'Csb-Lease': principal.leaseHash }) },

@@ -12,11 +12,11 @@ import {
   type AgentCard,
 } from '@csb/agents'
 import { publishRecord } from '../directory.ts'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
-const executing = (_input: unknown, parts: Parts) => ({
+const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
-  action: 'exec' as const,
+  action,
 })
 
 /** The signed card of an agent here. */
@@ -34,6 +34,7 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsList',
     kind: 'read',
     open: 'lease',
+    needs: doing('list'),
     run: async ({ view }: Context) => ({ items: await listAgents(view) }),
   },
   {
@@ -41,7 +42,7 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsAttach',
     kind: 'write',
     open: 'lease',
-    needs: executing,
+    needs: ruling,
     run: async (context: Context, input: AgentsAttach) => {
       const agent = await context.write(
         (tx) => attachAgent(tx, input, context.clock.now()),
@@ -56,7 +57,7 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsDetach',
     kind: 'write',
     open: 'lease',
-    needs: executing,
+    needs: ruling,
     run: async (context: Context, input: { id: string }) => {
       await context.write(
         (tx) => detachAgent(tx, input.id),
@@ -85,6 +86,7 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsFind',
     kind: 'call',
     open: 'lease',
+    needs: doing('send'),
     run: async (context: Context, input: { did?: string; capability?: string; limit?: number }) => {
       const { peers, signal, view, clock } = context
       if (input.did !== undefined) {

@@ -2,6 +2,7 @@
 import { fail, type Clearance, type Grant } from '@csb/core'
 import {
   grantHash,
+  hasGrant,
   listGrants,
   listTrust,
   revoke,
@@ -13,17 +14,11 @@ import {
   isRevoked,
   type Rank,
 } from '@csb/authority'
-import { locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
-/** What changes authority needs a lease that may write everywhere in the node's own home. */
-const owning = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, parts.identity.home ?? ''),
-  action: 'write' as const,
-})
-
 const reading = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, parts.identity.home ?? ''),
+  location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
 })
 
@@ -51,7 +46,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityAccept',
     kind: 'write',
     open: 'lease',
-    needs: owning,
+    needs: ruling,
     run: async (context: Context, input: { grant: unknown; chain?: readonly unknown[]; token_hash?: string }) => {
       const { leaf, leafHash } = await accept(context, [...(input.chain ?? []), input.grant], input.token_hash)
       return { hash: leafHash, id: leaf.delegation.id }
@@ -68,6 +63,7 @@ export const authorityOperations: readonly Operation[] = [
         const { leafHash } = await accept(context, message.chain, undefined)
         await port.send({ accepted: leafHash })
       } else if (message?.revocation !== undefined) {
+        knowSigner(context, message.revocation)
         await port.send({ revoked: await revokeGrant(context, message.revocation) })
       } else {
         fail('MALFORMED', { reason: 'a chain or a revocation is needed' })
@@ -79,7 +75,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityDistribute',
     kind: 'call',
     open: 'lease',
-    needs: owning,
+    needs: ruling,
     run: async (context: Context, input: { did: string; chain?: readonly unknown[]; revocation?: unknown }) => {
       const port = await context.peers.session(input.did, 'delegation', {}, { signal: context.signal })
       await port.send(input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain })
@@ -110,7 +106,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityRevoke',
     kind: 'write',
     open: 'lease',
-    needs: owning,
+    needs: ruling,
     run: async (context: Context, input: { revocation: unknown }) => ({ revoked: await revokeGrant(context, input) }),
   },
   {
@@ -118,7 +114,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityTrust',
     kind: 'write',
     open: 'lease',
-    needs: owning,
+    needs: ruling,
     run: (context: Context, input: { did: string; name: string; ceiling?: Rank; clearance?: Clearance }) =>
       context.write(
         (tx) =>
@@ -136,7 +132,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityUntrust',
     kind: 'write',
     open: 'lease',
-    needs: owning,
+    needs: ruling,
     run: async (context: Context, input: { did: string }) => {
       await context.write(
         (tx) => untrust(tx, input.did),
@@ -154,6 +150,17 @@ export const authorityOperations: readonly Operation[] = [
     run: async ({ view }: Context) => ({ items: await listTrust(view) }),
   },
 ]
+
+/** Anybody may bring a revocation; to fill the disk with strangers' ones nobody may. @throws DENIED */
+function knowSigner(context: Context, document: unknown): void {
+  const { by, target } = ((document as { revocation?: unknown } | null)?.revocation ?? {}) as {
+    by?: unknown
+    target?: unknown
+  }
+  const isKnown = typeof by === 'string' && trusted(context.view, by) !== undefined
+  const isHeld = typeof target === 'string' && hasGrant(context.view, target)
+  if (!isKnown && !isHeld) fail('DENIED', { reason: 'neither the signer nor the grant is known here' })
+}
 
 /** @returns the hash that was revoked */
 async function revokeGrant(context: Context, document: unknown): Promise<string> {

@@ -1,5 +1,5 @@
 /** L0 operations: branches, reading, writing into run branches. Protected branches are refused by the files room. */
-import { dominates, fail, fromUtf8, parseLabel, utf8 } from '@csb/core'
+import { dominates, fail, formatLabel, fromUtf8, joinLabels, parseLabel, utf8 } from '@csb/core'
 import {
   MEMORY,
   commitFiles,
@@ -33,6 +33,17 @@ const reading = (input: At, parts: Parts) => ({
   branch: input.branch,
   ...(input.path === undefined || input.path === '' ? {} : { path: `/${input.path}` }),
 })
+
+/** A label can be raised by writing, never lowered: that takes a person's approval. @throws DENIED */
+function refuseLowering(context: Context, { label, path, ...input }: Write): void {
+  const home = homeOf(input, context)
+  if (label === undefined || getRef(context.view, home, input.branch) === undefined) return
+  const before = listFiles(context.view, { home, at: input.branch, recursive: true }).find((item) => item.path === path)
+  const next = parseLabel(label)
+  if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next)) {
+    fail('DENIED', { reason: 'a label is not lowered by writing', path })
+  }
+}
 
 /** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */
 function branchOf(context: Context, input: At): string {
@@ -113,6 +124,7 @@ export const filesOperations: readonly Operation[] = [
       const path = validatePath(input.path)
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
+      refuseLowering(context, input)
       if (input.delete !== true && input.text === undefined)
         fail('INVALID_INPUT', { reason: 'text or delete is needed' })
       return context.write(

@@ -16,11 +16,12 @@ import {
   type Handoff,
   type Lease,
 } from '@csb/core'
-import { getAgent, type AgentResult } from '@csb/agents'
+import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
 import {
   draftGrant,
   effectiveNow,
   grantHash,
+  isAtMost,
   isRevoked,
   leaseOf,
   meet,
@@ -47,7 +48,7 @@ import { authorOf, trailersOf } from '../authorship.ts'
 import { peerRights } from '../credentials.ts'
 import { locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
-import { nodeChain, prepareRun } from '../runs.ts'
+import { nodeChain, prepareRun, visitorCeiling } from '../runs.ts'
 
 type Offer = {
   readonly did: string
@@ -256,8 +257,8 @@ async function receive(context: Context, _input: unknown, port: MessagePort): Pr
   const from = context.principal.did ?? fail('UNAUTHENTICATED')
   const now = effectiveNow(context.view, context.clock.now())
   const handoff = openHandoff(await port.receive(), from, context.key.did, { level: 'sealed', tags: ['*'] }, now)
-  const { lease, leafHash } = accept(context, handoff, now)
   const agent = getAgent(context.view, handoff.agent)
+  const { lease, leafHash } = accept(context, handoff, agent, now)
   await context.write(
     (tx) =>
       tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) }),
@@ -292,7 +293,12 @@ async function receive(context: Context, _input: unknown, port: MessagePort): Pr
 }
 
 /** The chain must lead from an origin that is trusted here to this node; the lease it ends in is met with the ceiling. */
-function accept(context: Context, handoff: Handoff, now: number): { lease: Lease; leafHash: string } {
+function accept(
+  context: Context,
+  handoff: Handoff,
+  agent: AttachedAgent,
+  now: number,
+): { lease: Lease; leafHash: string } {
   const verified = verifyChain({
     chain: handoff.chain,
     now,
@@ -304,6 +310,9 @@ function accept(context: Context, handoff: Handoff, now: number): { lease: Lease
   if (leaf.delegation.grantee_key !== context.key.did || leaf.delegation.task !== handoff.id) {
     fail('GRANT_INVALID', { reason: 'holder_mismatch' })
   }
+  const origin = trusted(context.view, verified.rootDid)
+  if (origin === undefined || !isAtMost('request', origin.ceiling)) fail('DENIED', { reason: 'over_ceiling' })
+  if (agent.accept === 'nobody') fail('DENIED', { reason: 'that agent takes no work from other nodes' })
   const given = verified.lease ?? fail('LEASE_REQUIRED', { reason: 'the handoff holds no lease' })
   const ceiling: Lease = {
     type: 'urn:csb:lease:1',
@@ -331,11 +340,8 @@ async function work(context: Context, handoff: Handoff, lease: Lease, agentId: s
         message: { role: 'ROLE_USER', parts: [{ text: handoff.task.text }] },
         files: handoff.files.map(({ path, text }) => ({ path, text })),
       },
-      ceiling: {
-        type: 'urn:csb:lease:1',
-        locations: [locationOf(context, context.identity.home ?? 'none')],
-        actions: ['send'],
-      },
+      // its reach is the package and its answer: nothing of this node's own home
+      ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
       signal: context.signal,
     })
     for await (const event of prepared.events()) if (event.kind === 'result') result = event.result

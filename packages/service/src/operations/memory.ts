@@ -1,5 +1,5 @@
 /** L2 operations: notes in the memory branch of a home. Every write is one commit with its record. */
-import { fail, formatLabel, parseLabel, type Memory } from '@csb/core'
+import { OWNER_PRIVATE, fail, formatLabel, joinLabels, parseLabel, type Label, type Memory } from '@csb/core'
 import { finishErasures, forgetNote, isForgotten } from '@csb/guard'
 import { createNotes, deleteNote, getNote, levelOf, listNotes, restoreNote, type Note } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
@@ -34,6 +34,14 @@ const shown = (note: Note) => ({
   ...(note.deletedAt === null ? {} : { deleted: true, deleted_at: note.deletedAt }),
 })
 
+/** What an agent remembers is the agent's, whatever it says: only the owner's own lease writes as the owner. */
+function labelGiven({ principal, identity }: Context, given: string | undefined): Label {
+  const label = given === undefined ? OWNER_PRIVATE : parseLabel(given)
+  return principal.did === identity.owner.did
+    ? label
+    : joinLabels([label, { level: 'public', integrity: 'agent', tags: [] }])
+}
+
 async function create(context: Context, home: string, items: readonly Item[], existing: Existing) {
   const named = ({ entry }: Item) => String((entry as { id?: unknown }).id)
   return context.write(
@@ -46,7 +54,7 @@ async function create(context: Context, home: string, items: readonly Item[], ex
           .filter((item) => !gone.includes(named(item)))
           .map(({ entry, label, extra }) => ({
             entry,
-            ...(label === undefined ? {} : { label: parseLabel(label) }),
+            label: labelGiven(context, label),
             ...(extra === undefined ? {} : { extra }),
           })),
         existing,

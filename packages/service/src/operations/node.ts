@@ -1,7 +1,12 @@
 /** The node itself: how it is, whom it knows. */
 import { listHomes } from '@csb/files'
 import { recordSize } from '@csb/authority'
-import type { Context, Operation } from '../operation.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+
+const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action,
+})
 
 export const nodeOperations: readonly Operation[] = [
   {
@@ -9,6 +14,7 @@ export const nodeOperations: readonly Operation[] = [
     input: 'NodeStatus',
     kind: 'read',
     open: 'lease',
+    needs: doing('list'),
     run: async (context: Context) => {
       const peers = await context.peers.list()
       return {
@@ -30,6 +36,7 @@ export const nodeOperations: readonly Operation[] = [
     input: 'PeersList',
     kind: 'read',
     open: 'lease',
+    needs: doing('list'),
     run: async ({ peers }: Context) => ({ items: await peers.list() }),
   },
   {
@@ -37,6 +44,7 @@ export const nodeOperations: readonly Operation[] = [
     input: 'PeersDial',
     kind: 'call',
     open: 'lease',
+    needs: doing('send'),
     run: async ({ peers, signal }: Context, input: { address: string }) => ({
       did: await peers.dial(input.address, { signal }),
     }),

@@ -4,7 +4,7 @@
  * @clause L4.1, L4.2, L4.3
  */
 import { fail, type Clearance } from '@csb/core'
-import { trusted } from '@csb/authority'
+import { rightsOf, trusted, verifyCredential } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
 import { applyTombstone, finishErasures, isVisible, putRemembered } from '@csb/guard'
 import { getState, removeNotes } from '@csb/memory'
@@ -55,7 +55,7 @@ export const syncOperations: readonly Operation[] = [
     run: async (context: Context, input: { home: string }, port: MessagePort) => {
       const did = context.principal.did ?? fail('UNAUTHENTICATED')
       const offer = (await port.receive()) as Presented | undefined
-      const home = await knownHome(context, input.home, offer)
+      const home = await knownHome(context, did, input.home, offer)
       await port.send({ home, credential: credentialOf(context, home) })
       await runSession(context, port, did, home, offer ?? {})
       await port.close()
@@ -78,15 +78,20 @@ export const syncOperations: readonly Operation[] = [
 ]
 
 /** A home that is new here is taken in only from an owner this node trusts. */
-async function knownHome(context: Context, id: string, offer: Presented | undefined): Promise<Home> {
+async function knownHome(context: Context, peer: string, id: string, offer: Presented | undefined): Promise<Home> {
   const found = findHome(context.view, id)
   if (found !== undefined) return found
   const { owner, origin, hash } = offer?.home ?? {}
   if (typeof owner !== 'string' || typeof origin !== 'string' || (hash !== 'sha256' && hash !== 'sha1')) {
     fail('NOT_FOUND', { home: id })
   }
-  if (trusted(context.view, owner) === undefined)
+  if (trusted(context.view, owner) === undefined) {
     fail('DENIED', { reason: 'the owner of that home is not trusted here', owner })
+  }
+  // who brings a home must prove that its owner lets it: an id and a did alone make nothing here
+  const asked = { did: peer, home: { id, owner }, self: context.key.did, now: context.clock.now() }
+  const credential = verifyCredential(context.view, { ...asked, chain: offer?.credential })
+  if (!rightsOf(context.view, { ...asked, credential }).mayWrite) fail('CLEARANCE', { home: id })
   return context.write(
     (tx) => createHome(tx, { id, owner, origin, hash, now: context.clock.now() }),
     (home) => ({ home: home.id, owner, replica: true }),

@@ -17,9 +17,11 @@ type Addressed = {
   readonly scope?: readonly string[]
 }
 
-const sending = (_input: unknown, parts: Parts) => ({
+/** Speaking with somebody's authority takes more than the right to send. */
+const sending = (input: Partial<Addressed>, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'send' as const,
+  ...(input.delegation === undefined ? {} : { capability: 'C' as const }),
 })
 
 const isHere = (input: Addressed, parts: Parts): boolean => input.did === undefined || input.did === parts.key.did
