@@ -71,6 +71,7 @@ describe('agent cards', () => {
 
   test.each([
     ['another algorithm', { alg: 'none', kid: pair.peerId, typ: 'JOSE' }],
+    ['a key id of another node', { alg: 'EdDSA', kid: createKeyPair().peerId, typ: 'JOSE' }],
     ['a critical header', { alg: 'EdDSA', crit: ['exp'], kid: pair.peerId, typ: 'JOSE' }],
   ])('%s is refused even where the signature is good', (_, header) => {
     const encoded = Buffer.from(JSON.stringify(header)).toString('base64url')

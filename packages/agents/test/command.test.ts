@@ -117,8 +117,10 @@ describe('what stops an agent', () => {
   })
 
   test('more output than its bound ends it', async () => {
-    const source = `setInterval(() => process.stdout.write('x'.repeat(10000)), 1)`
-    await expect(run(source, {}, { outputBytes: 50_000 })).rejects.toMatchObject({ code: 'AGENT_OUTPUT_TOO_LARGE' })
+    const source = `process.stdout.write('x'.repeat(50_001)); setInterval(() => {}, 1000)`
+    await expect(run(source, {}, { outputBytes: 50_000, timeoutMs: 8_000 })).rejects.toMatchObject({
+      code: 'AGENT_OUTPUT_TOO_LARGE',
+    })
   })
 
   test('an abort ends it with the reason that was given', async () => {

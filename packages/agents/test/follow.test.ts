@@ -92,6 +92,22 @@ describe('following', () => {
     await expect(collect(id, { agent: 'other' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
+  test('a stream that waits does not ask again and again', async () => {
+    const id = await begin()
+    let views = 0
+    const counted = { ...store, view: () => (views++, store.view()) }
+    const events = Array.fromAsync(followTask(counted, bus, { owner, id, after: 1 }))
+    let before = -1
+    const isStill = () => {
+      const same = views > 0 && views === before
+      before = views
+      return same
+    }
+    await until(isStill, 2_000, 'it stands still', 50)
+    await happen(id, completed)
+    expect(kinds(await events)).toEqual(['statusUpdate'])
+  })
+
   test('a stream stays while the task waits for authorization and ends when it asks for input', async () => {
     const id = await begin()
     const events = collect(id, { after: 1 })

@@ -58,7 +58,6 @@ type Exchange = {
   readonly call: AgentCall
   readonly requestId: string
   readonly asked: readonly string[]
-  readonly stop: AbortController
 }
 
 async function answer(c: Context, desk: Desk): Promise<Response> {
@@ -70,13 +69,12 @@ async function answer(c: Context, desk: Desk): Promise<Response> {
     const body = await readJson(c)
     id = idOf(body)
     const request = readRequest(body)
-    const stop = new AbortController()
-    const signal = AbortSignal.any([c.req.raw.signal, desk.closing, stop.signal])
+    const signal = AbortSignal.any([c.req.raw.signal, desk.closing])
     const did = c.req.param('did')
     const address = { agent: c.req.param('agent') ?? '', ...(did === undefined ? {} : { did }) }
     const call = createAgentCall({ service: desk.service, caller, address, requestId, signal })
     const asked = listOf(headers.get('a2a-extensions'))
-    return await dispatch({ desk, request, call, requestId, asked, stop }, versionOf(c))
+    return await dispatch({ desk, request, call, requestId, asked }, versionOf(c))
   } catch (error) {
     logFault(desk, error, requestId, '/a2a')
     return rpcErrorResponse(id, error instanceof RpcFault ? error : toNodeError(error), requestId)
@@ -109,7 +107,7 @@ function success(exchange: Exchange, result: unknown): Response {
 
 /** The first event is awaited before the status is sent, so that what fails at once is a plain error. */
 async function stream(exchange: Exchange, method: StreamingMethod, params: unknown): Promise<Response> {
-  const { request, call, requestId, desk, stop } = exchange
+  const { request, call, requestId, desk } = exchange
   const wrap = (result: unknown): ServerEvent => ({
     id: generationOf(result),
     json: { jsonrpc: '2.0', id: request.id, result },
@@ -124,12 +122,11 @@ async function stream(exchange: Exchange, method: StreamingMethod, params: unkno
     events,
     first: first.done === true ? { done: true, value: undefined } : { done: false, value: wrap(first.value) },
     heartbeatMs: desk.heartbeatMs,
-    stop,
     headers: { 'X-Request-Id': requestId, ...activated(exchange, first.value) },
   })
 }
 
-async function legacy({ request, call, requestId, desk, stop }: Exchange): Promise<Response> {
+async function legacy({ request, call, requestId, desk }: Exchange): Promise<Response> {
   if (isUnary(request.method) || isStreaming(request.method)) {
     throw new RpcFault('METHOD_NOT_FOUND', { method: request.method, hint: 'send the header A2A-Version: 1.0' })
   }
@@ -154,7 +151,6 @@ async function legacy({ request, call, requestId, desk, stop }: Exchange): Promi
     events,
     first: first.done === true ? { done: true, value: undefined } : { done: false, value: wrap(first.value) },
     heartbeatMs: desk.heartbeatMs,
-    stop,
     headers: { 'X-Request-Id': requestId },
   })
 }

@@ -1,6 +1,6 @@
 /**
  * Server-sent events: pulled, so a slow reader slows the source and fills no memory; a comment fills silence,
- * so no proxy takes the stream for dead; when the reader goes, the source is told.
+ * so no proxy takes the stream for dead; when the reader goes, the source is left.
  */
 import { delay, utf8 } from '@csb/core'
 
@@ -12,14 +12,12 @@ export type EventStreamInit = {
   /** what was already taken from `events` */
   readonly first: IteratorResult<ServerEvent, unknown>
   readonly heartbeatMs: number
-  /** aborted when the reader is gone */
-  readonly stop: AbortController
   readonly headers?: Readonly<Record<string, string>>
 }
 
 const KEEP_ALIVE = utf8(': keep-alive\n\n')
 
-export function eventStream({ events, first, heartbeatMs, stop, headers }: EventStreamInit): Response {
+export function eventStream({ events, first, heartbeatMs, headers }: EventStreamInit): Response {
   let next: Promise<IteratorResult<ServerEvent, unknown>> | undefined = Promise.resolve(first)
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
@@ -34,8 +32,7 @@ export function eventStream({ events, first, heartbeatMs, stop, headers }: Event
       else controller.enqueue(encode(result.value))
     },
     cancel: () => {
-      stop.abort()
-      // a source that waits for its next event ends by the signal; its return is not waited for
+      // a source that waits for its next event ends by the signal of its request; its return is not waited for
       events.return?.(undefined).catch(() => undefined)
     },
   })

@@ -82,6 +82,14 @@ describe('JSON-RPC', () => {
     })
   })
 
+  test('a well-read request that can not be done is 200 with an error inside', async () => {
+    recording.service.answers.set('agents.cancelTask', () => {
+      throw new NodeError('TASK_NOT_CANCELABLE')
+    })
+    const { response, error } = await call(rpc('CancelTask', { id: 't' }), V1, '/a2a/echo', recording)
+    expect({ status: response.status, code: error?.code }).toEqual({ status: 200, code: -32002 })
+  })
+
   test.each<[string, object, string]>([
     ['no message', {}, 'message'],
     ['no parts', { message: { ...message('x'), parts: [] } }, 'message.parts'],
@@ -170,7 +178,9 @@ describe('versions and extensions', () => {
 
   test('0.3 does not let through what 1.0 refuses', async () => {
     const old = { kind: 'message', messageId: 'old-2', role: 'user', parts: [] }
+    door.service.asked.length = 0
     expect((await call(rpc('message/send', { message: old }), {})).error?.code).toBe(-32602)
+    expect(door.service.asked).toEqual([])
     expect((await call(rpc('tasks/get', { id: 'task_none' }), {})).error?.code).toBe(-32001)
   })
 

@@ -208,13 +208,7 @@ describe('errors are problems', () => {
 
   test('a body without a length is cut off at the bound', async () => {
     const chunk = new Uint8Array(1024 * 1024).fill(0x20)
-    let sent = 0
-    const body = new ReadableStream<Uint8Array>({
-      pull: (controller) => {
-        if (++sent > 12) controller.close()
-        else controller.enqueue(chunk)
-      },
-    })
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(chunk) })
     const init = { method: 'POST', headers: json, body, duplex: 'half' } as RequestInit
     expect(await problem('/v1/memory', init)).toMatchObject({ code: 'TOO_LARGE', status: 413 })
   })
