@@ -1,7 +1,7 @@
 export { isTerminal, type JsonObject, type Message, type StreamResponse, type Task, type TaskState } from './a2a.ts'
 export { attachAgent, detachAgent, getAgent, listAgents, type AttachedAgent } from './attached.ts'
 export { AUTHORITY_EXTENSION, agentCard, cardHash, signCard, verifyCard, type AgentCard } from './card.ts'
-export { runCommand, type AgentEvent, type AgentResult, type RunOptions } from './command.ts'
+export { runCommand, type RunOptions } from './command.ts'
 export { checkEnvelope, createEnvelope } from './envelope.ts'
 export { createTaskBus, followTask, waitForTask, type FollowOptions, type TaskBus } from './follow.ts'
 export {
@@ -13,6 +13,7 @@ export {
   verifyAgentRecord,
   type AgentRecordInput,
 } from './record.ts'
+export type { AgentEvent, AgentResult } from './output.ts'
 export { createReply, failureUpdate } from './reply.ts'
 export { GENERATION } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'

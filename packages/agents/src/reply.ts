@@ -5,7 +5,7 @@
  */
 import { toNodeError } from '@csb/core'
 import type { JsonObject, Part } from './a2a.ts'
-import type { AgentEvent, AgentResult } from './command.ts'
+import type { AgentEvent, AgentResult } from './output.ts'
 import { agentMessage, type TaskUpdate } from './tasks.ts'
 
 /** Member of a status update's `metadata` that tells why a task failed: `{code, retryable}`. */
