@@ -16,9 +16,6 @@ export const LEVEL_RANKS = ['inform', 'request', 'execute', 'override'] as const
 export const isAtMost = (level: Rank, ceiling: Rank): boolean =>
   LEVEL_RANKS.indexOf(level) <= LEVEL_RANKS.indexOf(ceiling)
 
-/** The lower of two levels. */
-export const lowerOf = (a: Rank, b: Rank): Rank => (isAtMost(a, b) ? a : b)
-
 /**
  * True where scope token `inner` is `outer` or lies below it by whole `/` segments: `csb-protocol-admin` is
  * not within `csb-protocol`, `csb-protocol/admin` is. `*` contains everything.

@@ -32,7 +32,7 @@ export function storeGrant(tx: Transaction, { chain, tokenHash: token }: StoreGr
   checkSignatures(links)
   for (const { grant, hash } of links) {
     tx.putJson(key('grant', hash), grant)
-    addTo(tx, idKey(grant.delegation.id), hash)
+    addTo(tx, key('grantById', grant.delegation.id), hash)
     addTo(tx, key('grantByHolder', grant.delegation.grantee_key), hash)
   }
   const leafHash = links.at(-1)?.hash ?? ''
@@ -62,7 +62,7 @@ export function chainOfToken(view: View, token: string): readonly Grant[] | unde
  * @throws NOT_FOUND
  */
 export function findGrant(view: View, idOrHash: string): readonly Grant[] {
-  const hash = view.has(key('grant', idOrHash)) ? idOrHash : listOf(view, idKey(idOrHash)).at(-1)
+  const hash = view.has(key('grant', idOrHash)) ? idOrHash : listOf(view, key('grantById', idOrHash)).at(-1)
   const chain = hash === undefined ? undefined : storedChain(view, hash)
   return chain ?? fail('NOT_FOUND', { grant: idOrHash })
 }
@@ -101,9 +101,6 @@ export function storedChain(view: View, hash: string): readonly Grant[] | undefi
   }
   return chain
 }
-
-/** An id is free text of the grantor: encoded, it can not reach into another id's key. */
-const idKey = (id: string): string => key('grantById', encodeURIComponent(id))
 
 function tokenKey(token: string): string {
   const match = /^sha256:([0-9a-f]{64})$/.exec(token)

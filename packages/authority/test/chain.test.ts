@@ -159,6 +159,9 @@ describe('a chain of grants', () => {
     expect(refused([ownerGrant()], { audience: otherNode.did })).toMatchObject(refusal('wrong_audience'))
     const forAny = ownerGrant({ audience: ['*'], level: 'request' })
     expect(verify([forAny], { audience: otherNode.did }).rootDid).toBe(owner.did)
+    const forOne = childGrant(forAny, { audience: [otherNode.did] })
+    expect(verify([forAny, forOne], { audience: otherNode.did }).leaf).toEqual(forOne)
+    expect(refused([forAny, forOne], { audience: node.did })).toMatchObject(refusal('wrong_audience'))
   })
 
   test('of ten thousand links is refused by its length, with no signature looked at', () => {
@@ -189,6 +192,14 @@ describe('a chain of grants', () => {
     expect(refused([root, child], by(grantHash(root), helper.did))).toBeUndefined()
     expect(refused([root, child], by(grantHash(child), stranger.did))).toBeUndefined()
   })
+})
+
+test('DEL-003.3.4 a grant that was declared irrevocable ends only with its grantee', () => {
+  const body = ownerDraft({ ttlMs: HOUR, maxDepth: 0 })
+  const final = signGrant({ ...body, delegation: { ...body.delegation, revocable: false } }, owner)
+  const by = (did: string) => refused([final], { isRevoked: (_hash, dids) => dids.includes(did) })
+  expect(by(owner.did)).toBeUndefined()
+  expect(by(agent.did)).toMatchObject(refusal('revoked'))
 })
 
 describe('times, to the millisecond', () => {

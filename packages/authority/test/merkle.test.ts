@@ -52,19 +52,18 @@ function treeHash(leaves: readonly Uint8Array[]): Uint8Array {
   return innerHash(treeHash(leaves.slice(0, split)), treeHash(leaves.slice(split)))
 }
 
-function treeOf(size: number): { leaves: Uint8Array[]; nodeAt: NodeSource } {
+const treeOf = (size: number) => treeOver(Array.from({ length: size }, (_, i) => leafHash(utf8(`entry ${i}`))))
+
+function treeOver(leaves: readonly Uint8Array[]): { leaves: readonly Uint8Array[]; nodeAt: NodeSource } {
   const nodes = new Map<string, Uint8Array>()
   const nodeAt: NodeSource = (level, index) => {
     const hash = nodes.get(`${level}/${index}`)
     if (hash === undefined) throw new Error(`asked for ${level}/${index}, which is not full`)
     return hash
   }
-  const leaves: Uint8Array[] = []
-  for (let i = 0; i < size; i++) {
-    const leaf = leafHash(utf8(`entry ${i}`))
-    leaves.push(leaf)
+  leaves.forEach((leaf, i) => {
     for (const node of completedBy(i, leaf, nodeAt)) nodes.set(`${node.level}/${node.index}`, node.hash)
-  }
+  })
   return { leaves, nodeAt }
 }
 
@@ -103,6 +102,22 @@ test('L1.6 the root is that of the RFC, asking for full subtrees only', () => {
     expect(toHex(rootOf(size, nodeAt))).toBe(toHex(treeHash(leaves.slice(0, size))))
 })
 
+test('L1.6 the known trees of the certificate transparency tests', () => {
+  const entries = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f']
+  const roots = [
+    '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d',
+    'fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125',
+    'aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77',
+    'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+    '4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4',
+    '76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef',
+    'ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c',
+    '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
+  ]
+  const { nodeAt } = treeOver(entries.map((text) => leafHash(new Uint8Array(Buffer.from(text, 'hex')))))
+  expect(roots.map((_, i) => toHex(rootOf(i + 1, nodeAt)))).toEqual(roots)
+})
+
 test('L1.6 every inclusion proof leads to the root, and to no other', () => {
   const { leaves, nodeAt } = treeOf(64)
   fc.assert(
@@ -118,6 +133,7 @@ test('L1.6 every inclusion proof leads to the root, and to no other', () => {
         expect(isEqual(rootFromInclusion(index, size, leaf, spoiled), rootOf(size, nodeAt))).toBe(false)
       }
       expect(rootFromInclusion(index, size, leaf, [...path, leaf])).toBeUndefined()
+      if (path.length > 0) expect(rootFromInclusion(index, size, leaf, path.slice(0, -1))).toBeUndefined()
     }),
   )
 })

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS, digestOf, type Authority, type Grant, type JsonRpcRequest, type KeyPair } from '@csb/core'
+import {
+  LIMITS,
+  digestOf,
+  signDocument,
+  type Authority,
+  type Grant,
+  type JsonRpcRequest,
+  type KeyPair,
+} from '@csb/core'
 import { prefix, type Store } from '@csb/store'
 import {
   AUTHORITY_KEY,
@@ -72,6 +80,12 @@ const sign = (
     },
     key,
   )
+
+/** What a hostile or sloppy holder could sign. */
+function forge(change: Partial<Authority>, key: KeyPair): Authority {
+  const { signature: _, chain, ...body } = { ...sign([ownerGrant()]), ...change }
+  return { ...body, chain, signature: signDocument('authority', body, key) }
+}
 
 const judge = (store: Store, authority: unknown, extra: Partial<AuthorityCheck> = {}): Promise<Outcome> =>
   store.transact((tx) =>
@@ -201,6 +215,12 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, swapped)).toMatchObject(downgraded(3, 'trusted', 'chain_shape'))
   })
 
+  test('DEL-003.3.2 step 3 trusted: a grant that was made out to somebody else', async () => {
+    const store = await listening()
+    const outcome = await judge(store, forge({ holder: stranger.did }, stranger), { sender: stranger.did })
+    expect(outcome).toMatchObject(downgraded(3, 'trusted', 'holder_mismatch'))
+  })
+
   test('DEL-003.3.2 step 3 trusted: a grant whose signature is not its grantor’s', async () => {
     const store = await listening()
     const root = ownerGrant()
@@ -268,6 +288,14 @@ describe('DEL-003.3.2 the eight steps', () => {
     const early = { now: NOW - LIMITS.clockSkewMs - 1 }
     expect(await judge(store, sign([root]), early)).toMatchObject(downgraded(6, 'expiry', 'not_yet_valid'))
     expect(await judge(store, sign([root]), { now: NOW - LIMITS.clockSkewMs })).toMatchObject({ kind: 'accepted' })
+  })
+
+  test('DEL-003.3.2 step 6 expiry: a message without an end of its own ends with its grant', async () => {
+    const store = await listening()
+    const endless = forge({ expires_at: null }, agent)
+    expect(await judge(store, endless, { now: NOW + HOUR })).toMatchObject(downgraded(6, 'expiry', 'expired'))
+    expect(await judge(store, endless, { now: NOW + HOUR - 1 })).toMatchObject({ kind: 'accepted' })
+    expect(await judge(store, endless, { now: NOW + HOUR - 1 })).toMatchObject(downgraded(2, 'received', 'replayed'))
   })
 
   test('DEL-003.3.2 step 6 expiry: a clock that is set back revives nothing', async () => {

@@ -165,7 +165,7 @@ describe('grants that are kept', () => {
   test('are refused when not signed by their grantor', async () => {
     const store = await testStore()
     const root = ownerGrant()
-    const forged = { ...root, delegation: { ...root.delegation, level: 'override' } }
+    const forged = { ...root, delegation: { ...root.delegation, scope: ['photos'] } }
     await expect(store.transact((tx) => storeGrant(tx, { chain: [forged] }))).rejects.toMatchObject({
       code: 'GRANT_INVALID',
     })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { OWNER_PRIVATE, fromUtf8, utf8, type Label } from '@csb/core'
+import { OWNER_PRIVATE, canonicalize, fromUtf8, toHex, utf8, type Label } from '@csb/core'
 import { eraseKeys, key, prefix, type ReadEntry, type Store } from '@csb/store'
 import {
   appendRecord,
@@ -19,7 +19,9 @@ import {
   verifyInclusion,
   verifyRecord,
   type RecordEntry,
+  type RecordHeader,
 } from '@csb/authority'
+import { completedBy, leafHash } from '../src/merkle.ts'
 import {
   HOME,
   NOW,
@@ -129,6 +131,60 @@ describe('the record', () => {
     await put(store, key('header', 1), two)
     await put(store, key('header', 2), one)
     expect(await damage(store)).toMatchObject({ code: 'RECORD_DAMAGED', details: { seq: 1 } })
+  })
+
+  describe('rewritten with a tree that fits', () => {
+    /** What somebody with the disk in hand can do: new headers, all nodes and the head computed again. */
+    async function rewrite(change: (headers: RecordHeader[]) => void, isChained = false): Promise<unknown> {
+      const store = await recorded(6)
+      const headers = (await readRecords(store.view(), { limit: 9 })).map(({ header }) => ({ ...header }))
+      change(headers)
+      await store.transact((tx) => {
+        let leaf: string | null = null
+        headers.forEach((header, seq) => {
+          const bytes = utf8(canonicalize(isChained ? { ...header, prev: leaf } : header))
+          leaf = toHex(leafHash(bytes))
+          tx.put(key('header', seq), bytes)
+          const nodeAt = (level: number, index: number) => tx.get(key('node', level, index)) ?? new Uint8Array()
+          for (const node of completedBy(seq, leafHash(bytes), nodeAt))
+            tx.put(key('node', node.level, node.index), node.hash)
+        })
+        tx.putJson(key('meta', 'record'), { size: headers.length, leaf, ts: headers.at(-1)?.ts })
+      })
+      return damage(store)
+    }
+    const found = (seq: number, reason: string) => ({ code: 'RECORD_DAMAGED', details: { seq, reason } })
+    const set = (at: number, change: Partial<RecordHeader>) => (headers: RecordHeader[]) => {
+      headers.splice(at, 1, ...headers.slice(at, at + 1).map((header) => ({ ...header, ...change })))
+    }
+
+    test('L1.6 the entry behind a changed one does not hang on it any more', async () => {
+      expect(await rewrite(() => undefined)).toMatchObject({ ok: true, size: 6 })
+      expect(await rewrite(set(2, { actor: helper.did }))).toMatchObject(found(3, 'prev'))
+      expect(await rewrite((headers) => headers.splice(2, 1))).toMatchObject(found(2, 'number'))
+    })
+
+    test('L1.6 with the chain computed again too, numbers, times and payloads still tell', async () => {
+      expect(await rewrite(set(2, { seq: 3 }), true)).toMatchObject(found(2, 'number'))
+      expect(await rewrite(set(2, { ts: NOW - 1 }), true)).toMatchObject(found(2, 'time'))
+      expect(await rewrite(set(2, { payload: `sha256:${'0'.repeat(64)}` }), true)).toMatchObject(found(2, 'payload'))
+    })
+
+    test('L1.6 an entry behind the head is found', async () => {
+      const store = await recorded(4)
+      const old = store.view().get(key('meta', 'record')) ?? null
+      await append(store)
+      await put(store, key('meta', 'record'), old)
+      expect(await damage(store)).toMatchObject(found(4, 'behind the head'))
+    })
+
+    test('L1.6 rewritten as a whole it is another record: an old root does not fit it', async () => {
+      const store = await recorded(6)
+      const { root } = await verifyRecord(store.view())
+      const forged = await rewrite(set(2, { actor: helper.did }), true)
+      expect(forged).toMatchObject({ ok: true, size: 6 })
+      expect(forged).not.toMatchObject({ root })
+    })
   })
 
   test('an act whose transaction fails leaves no entry, and the next one takes its number', async () => {
