@@ -1,4 +1,4 @@
-export { TABLES, key, prefix, tail, type Table } from './keyspace.ts'
+export { TABLES, key, prefix, tail } from './keyspace.ts'
 export { createReadList, type RangeOptions, type ReadEntry, type Transaction, type View } from './view.ts'
-export { FORMAT, openStore, type Db, type Store } from './store.ts'
-export { eraseKeys, scanFiles, type EraseReport } from './erase.ts'
+export { FORMAT, openStore, type Store } from './store.ts'
+export { eraseKeys, scanFiles } from './erase.ts'

@@ -28,7 +28,7 @@ export const TABLES = {
 
   /** grant hash -> JSON grant (authority) */
   grant: 'ag',
-  /** delegation id, percent-encoded -> JSON list of grant hashes, oldest first (authority) */
+  /** delegation id -> JSON list of grant hashes, oldest first (authority) */
   grantById: 'ai',
   /** did of a grantee -> JSON list of grant hashes, oldest first (authority) */
   grantByHolder: 'ah',

@@ -7,11 +7,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openStore, type Store } from '@csb/store'
 import { bytesOf, pairsOf } from './folder.ts'
 
+const run = (command: string, ...args: string[]) => execFileSync(command, args, { stdio: 'ignore' })
+
 /** A small disk of its own, or undefined where mounting is not permitted. */
 function mountSmallDisk(): string | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'csb-full-'))
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', folder], { stdio: 'ignore' })
+    run('mount', '-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', folder)
     return folder
   } catch {
     rmSync(folder, { recursive: true, force: true })
@@ -20,7 +22,7 @@ function mountSmallDisk(): string | undefined {
 }
 
 function unmount(folder: string): void {
-  execFileSync('umount', ['-l', folder], { stdio: 'ignore' })
+  run('umount', '-l', folder)
   rmSync(folder, { recursive: true, force: true })
 }
 
