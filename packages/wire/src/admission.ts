@@ -2,6 +2,7 @@
  * How much one peer may ask for: streams at once and new streams per second, counted per did.
  *
  * libp2p counts per connection, and a peer may hold several.
+ * @clause A2A-019
  */
 import { LIMITS, fail, type Clock } from '@csb/core'
 

@@ -4,6 +4,7 @@
  * Reading attaches a listener at once (an async iterator would lose what came before, and the end), pauses the
  * stream when enough is unread, and resumes it when that was taken. Writing keeps the stream's own buffer bounded
  * and waits for its events (the promise of `onDrain()` works only once).
+ * @clause A2A-018 a fast sender is slowed down
  */
 import { scheduler } from 'node:timers/promises'
 import type { Connection, Stream, StreamCloseEvent, StreamMessageEvent } from '@libp2p/interface'
@@ -30,12 +31,15 @@ export type ByteStream = {
   settle(): Promise<void>
   /** Break the stream in both directions. */
   abort(reason: Error): void
-  /** Fires when the stream is over, in whatever way; its reason is a NodeError where it broke. */
+  /** Fires when the stream is over, in whatever way; its reason is a NodeError where it broke, else a text. */
   readonly gone: AbortSignal
 }
 
 /** One Noise message carries 65,519 bytes and a yamux header takes 12: a piece fills exactly one. */
 const PIECE_BYTES = Math.min(LIMITS.bulkChunkBytes, 65_507)
+
+/** A reason that costs no stack trace: most streams end this way. */
+const ENDED = 'the stream has ended'
 
 /** @param stream a stream that nobody has read from yet */
 export function openBytes(stream: Stream, connection: Pick<Connection, 'status'>): ByteStream {
@@ -56,11 +60,11 @@ export function openBytes(stream: Stream, connection: Pick<Connection, 'status'>
       }
     },
     settle: async () => {
-      if (!gone.signal.aborted) {
-        const early = new AbortController()
-        gone.signal.addEventListener('abort', () => early.abort(), { once: true })
-        await delay(LIMITS.closeGraceMs, early.signal).catch(() => undefined)
-      }
+      if (gone.signal.aborted) return
+      const early = new AbortController()
+      gone.signal.addEventListener('abort', () => early.abort(ENDED), { once: true })
+      await delay(LIMITS.closeGraceMs, early.signal).catch(() => undefined)
+      if (gone.signal.aborted) return
       abort(stream, new NodeError('PEER_MISBEHAVED', { reason: 'the other side did not end the stream' }))
     },
     abort: (reason) => abort(stream, reason),
@@ -69,8 +73,8 @@ export function openBytes(stream: Stream, connection: Pick<Connection, 'status'>
 }
 
 /**
- * Send many bytes without making small requests on the same connection wait: pieces of one Noise frame,
- * the event loop between them, never more than the bound in the buffer.
+ * Send many bytes without making small requests on the same connection wait: the event loop between chunks of
+ * about {@link LIMITS.bulkChunkBytes}, never more than the bound in the buffer.
  * @throws PEER_UNREACHABLE
  */
 export async function sendBulk(
@@ -78,10 +82,8 @@ export async function sendBulk(
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<void> {
   for await (const chunk of source) {
-    for (let at = 0; at < chunk.byteLength; at += PIECE_BYTES) {
-      await bytes.write(chunk.subarray(at, at + PIECE_BYTES))
-      await scheduler.yield()
-    }
+    await bytes.write(chunk)
+    await scheduler.yield()
   }
 }
 
@@ -137,7 +139,7 @@ function createInput(stream: Stream, connection: Pick<Connection, 'status'>, gon
   stream.addEventListener('close', (event: StreamCloseEvent) => {
     if (event.error !== undefined) end(event.error)
     else if (stream.readBufferLength === 0) end(undefined)
-    gone.abort(event.error === undefined && finished ? undefined : broken(event.error))
+    gone.abort(event.error === undefined && finished ? ENDED : broken(event.error))
   })
   if (stream.readableEnded) end(undefined)
   if (stream.status === 'reset' || stream.status === 'aborted' || stream.status === 'closed') {
@@ -178,6 +180,7 @@ function createOutput(stream: Stream) {
   }
   const putAll = async (bytes: Uint8Array): Promise<void> => {
     for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
+      if (at > 0) await scheduler.yield()
       while (stream.writeBufferLength >= LIMITS.sendBufferBytes) await drained(stream)
       put(bytes.subarray(at, at + PIECE_BYTES))
     }

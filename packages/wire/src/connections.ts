@@ -3,7 +3,7 @@
  *
  * New streams always go on an existing connection: a dial for every request would look addresses up again.
  */
-import type { Connection } from '@libp2p/interface'
+import type { Connection, PeerId } from '@libp2p/interface'
 import { CODE_P2P, multiaddr, type Multiaddr } from '@multiformats/multiaddr'
 import { LIMITS, deadline, didFromPeerId, fail, publicKeyFromPeerId, type AgentRecord } from '@csb/core'
 import type { CallOptions, PeerSummary } from '@csb/service'
@@ -26,6 +26,8 @@ export type Connections = {
   list(): Promise<readonly PeerSummary[]>
 }
 
+const PEER_IDS_KEPT = 1_024
+
 /** @param findRecord where addresses come from when libp2p knows none */
 export function createConnections(
   host: Host,
@@ -41,8 +43,19 @@ export function createConnections(
     }
   }
 
-  const to = async (did: string, options: CallOptions = {}): Promise<Connection> => {
+  /** the same few peers are asked again and again, and a peer id costs a decoding */
+  const peerIds = new Map<string, PeerId>()
+  const peerIdOf = (did: string): PeerId => {
+    const known = peerIds.get(did)
+    if (known !== undefined) return known
+    if (peerIds.size >= PEER_IDS_KEPT) peerIds.clear()
     const peerId = peerOf(did)
+    peerIds.set(did, peerId)
+    return peerId
+  }
+
+  const to = async (did: string, options: CallOptions = {}): Promise<Connection> => {
+    const peerId = peerIdOf(did)
     if (peerId.equals(libp2p.peerId)) fail('INVALID_INPUT', { reason: 'that is this node itself', did })
     const open = libp2p.getConnections(peerId).find(isUsable)
     if (open !== undefined) return open

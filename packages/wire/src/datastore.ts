@@ -6,8 +6,9 @@
  * fail every question for that capability.
  */
 import { LevelDatastore } from 'datastore-level'
+import { Record as DhtRecord } from '@libp2p/kad-dht'
 import type { Libp2pOptions } from 'libp2p'
-import { delay, LIMITS, fail } from '@csb/core'
+import { LIMITS, delay, fail, type Clock } from '@csb/core'
 
 /** An abstract-level database, as far as this door needs it. */
 export type LevelDb = {
@@ -31,10 +32,12 @@ const RECORDS = '/dht/record/'
 const PROVIDERS = '/dht/provider/'
 const WRITE_BACK_MS = 5_000
 const PEERS_CACHED = 4_096
+const SWEEP_EVERY_MS = 10 * 60_000
 
 /** @param limits most values kept for others; default {@link LIMITS.dhtRecords} and {@link LIMITS.dhtProviders} */
 export function createDatastore(
   db: LevelDb,
+  clock: Clock,
   limits: { readonly records: number; readonly providers: number } = {
     records: LIMITS.dhtRecords,
     providers: LIMITS.dhtProviders,
@@ -45,10 +48,23 @@ export function createDatastore(
   const counts = new Map<string, { stored: number; limit: number }>()
   let isKnown: (peerId: string) => Promise<boolean> = async () => true
 
+  let sweptAt = 0
+  /** libp2p deletes an old record only when it is asked for it. */
+  const sweepRecords = async (count: { stored: number }): Promise<void> => {
+    const now = clock.now()
+    if (now - sweptAt < SWEEP_EVERY_MS) return
+    sweptAt = now
+    for await (const { key, value } of level.query({ prefix: RECORDS })) {
+      if (now - receivedAt(value) < LIMITS.agentRecordTtlMs) continue
+      await level.delete(key)
+      count.stored--
+    }
+  }
   const admit = async (key: Key): Promise<void> => {
     const name = key.toString()
     for (const [prefix, count] of counts) {
       if (!name.startsWith(prefix) || (await level.has(key))) continue
+      if (count.stored >= count.limit && prefix === RECORDS) await sweepRecords(count)
       if (count.stored >= count.limit) fail('BUSY', { reason: 'the store for others is full', limit: count.limit })
       count.stored++
     }
@@ -115,6 +131,15 @@ export function createDatastore(
 
 const isPeer = (key: Key): boolean => key.toString().startsWith(PEERS)
 const lastPart = (key: Key): string => key.toString().split('/').at(-1) ?? ''
+
+/** ms since epoch; 0 where it can not be told */
+function receivedAt(value: Uint8Array): number {
+  try {
+    return DhtRecord.deserialize(value).timeReceived?.getTime() ?? 0
+  } catch {
+    return 0
+  }
+}
 
 type Entry = { readonly key: Key; readonly value: Uint8Array | null }
 

@@ -25,7 +25,7 @@ import { tcp } from '@libp2p/tcp'
 import { webSockets } from '@libp2p/websockets'
 import { yamux } from '@libp2p/yamux'
 import { createLibp2p, type Libp2p } from 'libp2p'
-import { LIMITS, peerIdFromDid } from '@csb/core'
+import { LIMITS, peerIdFromDid, type Clock } from '@csb/core'
 import { createDatastore, type LevelDb } from './datastore.ts'
 import { createGater, type Gater } from './gater.ts'
 
@@ -41,6 +41,7 @@ export type HostInit = {
   /** 32 bytes */
   readonly seed: Uint8Array
   readonly db: LevelDb
+  readonly clock: Clock
   /** multiaddrs to listen at */
   readonly listen: readonly string[]
   /** multiaddrs with /p2p/<peer id> */
@@ -71,7 +72,7 @@ const HOUR = 60 * MINUTE
 
 /** A node that is built but does not listen yet. */
 export async function createHost(init: HostInit): Promise<Host> {
-  const store = createDatastore(init.db)
+  const store = createDatastore(init.db, init.clock)
   await store.open()
   const gater = createGater()
   const alone = init.profile === 'loopback'

@@ -72,7 +72,7 @@ export type Wire = {
 export async function createWire({ seed, db, config, records, cards, clock, log }: WireInit): Promise<Wire> {
   const { bootstrap, ...rest } = config
   const directory = createDirectory(clock)
-  const host = await createHost({ seed, db, ...rest, bootstrap, ...recordRules(records, directory) })
+  const host = await createHost({ seed, db, clock, ...rest, bootstrap, ...recordRules(records, directory) })
   const { libp2p, gater } = host
   const discovery = createDiscovery(host, records, directory)
   const connections = createConnections(host, discovery.findRecord)

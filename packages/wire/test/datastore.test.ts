@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Record as DhtRecord } from '@libp2p/kad-dht'
 import { peerIdFromString } from '@libp2p/peer-id'
-import { createKeyPair, LIMITS } from '@csb/core'
+import { LIMITS, createFakeClock, createKeyPair, systemClock, utf8, type Clock } from '@csb/core'
 import { openStore, type Store } from '@csb/store'
 import { createDatastore } from '../src/datastore.ts'
 
@@ -24,11 +25,14 @@ type Key = Parameters<ReturnType<typeof createDatastore>['datastore']['get']>[0]
 /** Only the text of a key is used. */
 const key = (name: string): Key => ({ toString: () => name }) as Key
 
-async function opened(limits?: { records: number; providers: number }) {
-  const guarded = createDatastore(store.db, limits)
+async function opened(limits?: { records: number; providers: number }, clock: Clock = systemClock) {
+  const guarded = createDatastore(store.db, clock, limits)
   await guarded.open()
   return guarded
 }
+
+const recordFrom = (receivedAt: number): Uint8Array =>
+  new DhtRecord(utf8('key'), utf8('value'), new Date(receivedAt)).serialize().subarray()
 
 describe('the datastore of libp2p', () => {
   test('peer entries are read back at once and are on the disk after the end', async () => {
@@ -55,10 +59,10 @@ describe('the datastore of libp2p', () => {
   test('what strangers store is capped, what is there may be replaced, and the count survives a restart', async () => {
     const limits = { records: 2, providers: 1 }
     const first = await opened(limits)
-    await first.datastore.put(key('/dht/record/a'), Uint8Array.of(1))
-    await first.datastore.put(key('/dht/record/b'), Uint8Array.of(1))
+    await first.datastore.put(key('/dht/record/a'), recordFrom(Date.now()))
+    await first.datastore.put(key('/dht/record/b'), recordFrom(Date.now()))
     await expect(first.datastore.put(key('/dht/record/c'), Uint8Array.of(1))).rejects.toMatchObject({ code: 'BUSY' })
-    await first.datastore.put(key('/dht/record/a'), Uint8Array.of(2))
+    await first.datastore.put(key('/dht/record/a'), recordFrom(Date.now()))
     await first.datastore.put(key('/dht/provider/x/p'), Uint8Array.of(1))
     await expect(first.datastore.put(key('/dht/provider/x/q'), Uint8Array.of(1))).rejects.toMatchObject({
       code: 'BUSY',
@@ -69,6 +73,18 @@ describe('the datastore of libp2p', () => {
     await second.datastore.delete(key('/dht/record/a'))
     await second.datastore.put(key('/dht/record/c'), Uint8Array.of(1))
     expect(LIMITS.dhtRecords).toBeGreaterThan(limits.records)
+  })
+
+  test('records that have expired make room when the store for others is full', async () => {
+    const clock = createFakeClock(Date.now())
+    const { datastore } = await opened({ records: 2, providers: 1 }, clock)
+    await datastore.put(key('/dht/record/a'), recordFrom(clock.now()))
+    clock.advance(LIMITS.agentRecordTtlMs - 1)
+    await datastore.put(key('/dht/record/b'), recordFrom(clock.now()))
+    clock.advance(1)
+    await datastore.put(key('/dht/record/c'), recordFrom(clock.now()))
+    expect(await datastore.has(key('/dht/record/a'))).toBe(false)
+    await expect(datastore.put(key('/dht/record/d'), recordFrom(clock.now()))).rejects.toMatchObject({ code: 'BUSY' })
   })
 
   test('providers that the peer store does not know are left out', async () => {

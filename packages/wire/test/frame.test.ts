@@ -69,7 +69,7 @@ describe('bytes', () => {
     expect(await openBytes(far, connection).read()).toBeUndefined()
   })
 
-  test('a reader that takes nothing stops the sender, and no buffer grows beyond its bound', async () => {
+  test('A2A-018 a reader that takes nothing stops the sender, and no buffer grows beyond its bound', async () => {
     const { near, far, nearStream, farStream } = await bytePair()
     let sent = 0
     let largest = 0

@@ -107,7 +107,7 @@ describe('a stream of a protocol', () => {
 })
 
 describe('admission', () => {
-  test('streams are counted per peer and not per connection', async () => {
+  test('A2A-019 streams are counted per peer and not per connection', async () => {
     const node = await startNode({
       admission: { concurrent: 4 },
       answers: {

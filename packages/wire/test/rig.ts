@@ -160,6 +160,7 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
   const host = await createHost({
     seed: exportSeed(createKeyPair()),
     db: store.db,
+    clock: systemClock,
     listen: ['/ip4/127.0.0.1/tcp/0'],
     bootstrap: [],
     mdns: false,

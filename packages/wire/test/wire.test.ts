@@ -80,7 +80,7 @@ describe('a node on the network', () => {
     const before = await startNode({ key, directory: folder })
     await before.wire.peers.dial(server.address())
     await until(
-      async () => (await before.wire.peers.list())[0]?.addresses.some((a) => a.includes('/tcp/')) === true,
+      async () => ((await before.wire.peers.list())[0]?.addresses ?? []).some((address) => address.includes('/tcp/')),
       5_000,
       'known',
     )
