@@ -6,8 +6,8 @@
  * document; {@link verifyChain} runs them all. Needs no network and no store.
  * @clause L1.2, DEL-003.3.2
  */
-import { LIMITS, canonicalize, type Grant, type Lease } from '@csb/core'
-import { checkGrantSignature, checkType, grantHash, leaseOf, readGrant } from './grant.ts'
+import { LIMITS, type Grant, type Lease } from '@csb/core'
+import { checkGrantSignature, checkType, grantHash, leaseOf, readGrant, sizeOf } from './grant.ts'
 import { isSubset } from './lease.ts'
 import { isAtMost, isAudienceWithin, isFor, isScopeWithin, type Rank } from './rank.ts'
 import { reasonOf, refuse, type Reason } from './reasons.ts'
@@ -67,15 +67,13 @@ export function verifyChain({ chain, now, isRevoked, trustedRoot, audience }: Ch
 export function readChain(chain: readonly unknown[]): readonly Link[] {
   if (chain.length === 0) refuse('chain_shape')
   if (chain.length > LIMITS.chainLinks) refuse('too_deep')
-  const links = chain.map((value, link) =>
+  if (sizeOf(chain) > LIMITS.chainBytes) refuse('malformed', { field: 'size' })
+  return chain.map((value, link) =>
     at(link, () => {
       const grant = readGrant(value)
       return { grant, hash: grantHash(grant) }
     }),
   )
-  const bytes = links.reduce((sum, { grant }) => sum + Buffer.byteLength(canonicalize(grant)), 0)
-  if (bytes > LIMITS.chainBytes) refuse('malformed', { field: 'size' })
-  return links
 }
 
 /**

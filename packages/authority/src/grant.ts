@@ -7,7 +7,6 @@
  */
 import {
   LIMITS,
-  canonicalize,
   checkSchema,
   checkStrict,
   documentHash,
@@ -166,15 +165,18 @@ export function checkSigner(did: string): void {
  */
 export function checkDocument(schema: 'Grant' | 'Authority' | 'Revocation', value: unknown, maxBytes: number): void {
   try {
+    if (sizeOf(value) > maxBytes) refuse('malformed', { field: 'size' })
     checkSchema(schema, value)
     checkStrict(value)
-    if (Buffer.byteLength(canonicalize(value)) > maxBytes) refuse('malformed', { field: 'size' })
   } catch (error) {
     if (!isNodeError(error) || error.code === 'GRANT_INVALID') throw error
     const [first] = (error.details['errors'] ?? []) as { path: string }[]
     refuse('malformed', first === undefined ? {} : { field: first.path.slice(1).replaceAll('/', '.') })
   }
 }
+
+/** Bytes a parsed document takes, before anything else is looked at. */
+export const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '')
 
 function brokenRule(delegation: Delegation): string | undefined {
   return brokenAudience(delegation) ?? brokenTime(delegation) ?? brokenReach(delegation)

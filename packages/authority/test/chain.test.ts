@@ -172,6 +172,12 @@ describe('a chain of grants', () => {
     expect(LIMITS.chainLinks).toBe(5)
   })
 
+  test('that is too large is refused before it is read', () => {
+    const large = { delegation: { ...ownerGrant().delegation, grantor: 'x'.repeat(LIMITS.grantBytes) } }
+    expect(refused([large])).toMatchObject(refusal('malformed', { link: 0, field: 'size' }))
+    expect(refused([large, large, large, large])).toMatchObject(refusal('malformed', { field: 'size' }))
+  })
+
   test('with one bad signature in the middle is refused and the link named', () => {
     const root = ownerGrant()
     const child = childGrant(root)
