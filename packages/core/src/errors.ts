@@ -40,6 +40,8 @@ export const ERRORS = {
   SCOPE_EXCEEDED: row('The lease does not reach that far. The details name the field.', 403, -32014, EXIT.refused),
   GRANT_INVALID: row('The grant failed a check. The details name it.', 403, -32015, EXIT.refused),
   PROTECTED: row('That branch is protected. It moves only by an approved merge.', 403, -32016, EXIT.refused),
+  GATE_REQUIRED: row('A person must approve that first. The details name the card.', 403, -32042, EXIT.refused),
+  GATE_STALE: row('What was approved is not what is there now. Nothing was done.', 409, -32043, EXIT.refused),
   CLEARANCE: row('The clearance of the other side does not cover that.', 403, -32017, EXIT.refused),
   DENIED: row('The policy of this node denies that.', 403, -32018, EXIT.refused),
   SENDER_MISMATCH: row('The sender named is not the peer that sent it.', 403, -32019, EXIT.refused),

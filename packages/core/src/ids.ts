@@ -12,6 +12,7 @@ export const ID_PREFIX = {
   envelope: 'env',
   request: 'req',
   handoff: 'hof',
+  gate: 'gate',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIX

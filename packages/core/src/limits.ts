@@ -42,6 +42,18 @@ export const LIMITS = {
   /** L1.3: the declared bound within which a revocation takes effect. */
   revocationMaxAgeMs: 60 * SECOND,
 
+  /** A card that nobody decided on by then is drawn anew when it is asked for again. */
+  gateCardMs: DAY,
+  /** An approval acts within this time of the decision, or never. */
+  gateApprovalMs: 15 * MINUTE,
+  approvalBytes: 8 * KiB,
+  /** Open cards of a node: a person reads them, and a flood of them must not hide one. */
+  gateCards: 256,
+  /** Changes of one act: what is larger is proposed in parts, so that a person can read it. */
+  gateChanges: 50_000,
+  /** Commits behind one card whose runs are told. */
+  gateCommits: 10_000,
+
   /** DHT: a record above this is refused by the validator (js-libp2p itself would take 4 MiB). */
   agentRecordBytes: 4 * KiB,
   agentRecordTtlMs: 48 * HOUR,
@@ -91,8 +103,11 @@ export const LIMITS = {
   agentRuns: 8,
 
   syncPageRows: 2_000,
+  /** One page in bytes: with what JSON adds it still fits a frame. */
+  syncPageBytes: 256 * KiB,
+  /** Rows of one session in one direction: more notes than a home holds, and little enough to keep in memory. */
+  syncRows: 1_000_000,
   syncNoteBytes: 64 * KiB,
-  syncBursts: 100_000,
   handoffBytes: 16 * MiB,
   handoffNotes: 1_000,
   /** HLC of a note from a peer may be this far ahead; a later one is refused. */

@@ -14,6 +14,7 @@ export type Documents = {
   Grant: Types.Grant
   Authority: Types.Authority
   Revocation: Types.Revocation
+  Approval: Types.Approval
   Envelope: Types.Envelope
   AgentRecord: Types.AgentRecord
   Identity: Types.Identity

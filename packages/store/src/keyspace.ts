@@ -43,6 +43,11 @@ export const TABLES = {
   /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */
   trust: 'aw',
 
+  /** card id -> JSON gate card and what became of it; card id / `changes` / page -> JSON changes (authority/gate) */
+  gate: 'ac',
+  /** card id -> empty: cards nobody decided on yet (authority/gate) */
+  gateOpen: 'ao',
+
   /** seq -> JSON header (authority/record) */
   header: 'rh',
   /** seq -> JSON payload, erasable (authority/record) */

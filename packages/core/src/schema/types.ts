@@ -100,6 +100,93 @@ signature: string
 }
 
 /**
+ * A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.
+ */
+export interface Approval {
+gate: {
+v: 1
+kind: ("merge" | "lower-label")
+decision: ("approve" | "reject")
+/**
+ * did:key of the node whose card this answers
+ */
+nas: string
+home: string
+/**
+ * what is changed: a branch, or a branch and a path, or a note
+ */
+target: string
+/**
+ * object id that the target had
+ */
+base: string
+/**
+ * object id of what is brought in
+ */
+head: string
+result_tree: (string | null)
+/**
+ * over the canonical list of changes
+ */
+diff: string
+/**
+ * over the rules by which the card was drawn
+ */
+policy: string
+lease: (string | null)
+/**
+ * id of the run that asked
+ */
+exec: string
+/**
+ * every label touched, sorted
+ * 
+ * @maxItems 1024
+ */
+labels: string[]
+/**
+ * whether something external was read on the way
+ */
+taint: boolean
+/**
+ * over the card that was shown
+ */
+card: string
+/**
+ * the record when the card was drawn
+ */
+log: {
+size: number
+root: string
+}
+/**
+ * milliseconds since epoch: the card was shown
+ */
+shown_at: number
+/**
+ * milliseconds since epoch: a person decided
+ */
+decided_at: number
+/**
+ * milliseconds since epoch: it acts no more
+ */
+expires_at: number
+/**
+ * 16 random bytes, base64url
+ */
+nonce: string
+/**
+ * did:key of an Ed25519 key
+ */
+approver: string
+/**
+ * ed25519: and 86 base64url characters
+ */
+signature: string
+}
+}
+
+/**
  * Authority on a message (DEL-002), signed by the holder of the leaf grant.
  */
 export interface Authority {
@@ -1043,6 +1130,40 @@ did: string
  */
 export interface AuthorityTrusted {
 
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GateList".
+ */
+export interface GateList {
+/**
+ * decided ones too
+ */
+all?: boolean
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GateShow".
+ */
+export interface GateShow {
+card: string
+/**
+ * page of the changes, default the first
+ */
+page?: number
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GateDecide".
+ */
+export interface GateDecide {
+card: string
+/**
+ * approval-v1, signed by the owner of the home
+ */
+approval: {
+[k: string]: unknown | undefined
+}
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

@@ -952,12 +952,15 @@ return errors === 0;
 }
 validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Authority = validate22;
-const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:authority-v1","title":"Authority","description":"Authority on a message (DEL-002), signed by the holder of the leaf grant.","type":"object","properties":{"delegated_by":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1,"maxLength":128},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"delegation_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"holder":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"aud":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"payload":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["delegated_by","scope","level","delegation_id","issued_at","expires_at","delegation_hash","holder","aud","nonce","payload","chain","signature"],"additionalProperties":false};
-const pattern11 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
+export const Approval = validate22;
+const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:approval-v1","title":"Approval","description":"A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.","type":"object","properties":{"gate":{"type":"object","properties":{"v":{"const":1},"kind":{"type":"string","enum":["merge","lower-label"]},"decision":{"type":"string","enum":["approve","reject"]},"nas":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of the node whose card this answers"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"target":{"type":"string","minLength":1,"maxLength":2048,"description":"what is changed: a branch, or a branch and a path, or a note"},"base":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id that the target had"},"head":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id of what is brought in"},"result_tree":{"anyOf":[{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"tree that the node computed"},{"type":"null"}]},"diff":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the canonical list of changes"},"policy":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the rules by which the card was drawn"},"lease":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of the grant under which it was asked for"},{"type":"null"}]},"exec":{"type":"string","minLength":1,"maxLength":128,"description":"id of the run that asked"},"labels":{"type":"array","items":{"type":"string","minLength":1,"maxLength":512},"maxItems":1024,"description":"every label touched, sorted"},"taint":{"type":"boolean","description":"whether something external was read on the way"},"card":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the card that was shown"},"log":{"type":"object","properties":{"size":{"type":"integer","minimum":0,"maximum":9007199254740991},"root":{"type":"string","pattern":"^[0-9a-f]{64}$"}},"required":["size","root"],"additionalProperties":false,"description":"the record when the card was drawn"},"shown_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: the card was shown"},"decided_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: a person decided"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: it acts no more"},"nonce":{"type":"string","pattern":"^[A-Za-z0-9_-]{22,64}$","description":"16 random bytes, base64url"},"approver":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","kind","decision","nas","home","target","base","head","result_tree","diff","policy","lease","exec","labels","taint","card","log","shown_at","decided_at","expires_at","nonce","approver","signature"],"additionalProperties":false}},"required":["gate"],"additionalProperties":false};
+const pattern12 = new RegExp("^home_[a-z2-7]{26}$", "u");
+const pattern13 = new RegExp("^[0-9a-f]{40}([0-9a-f]{24})?$", "u");
+const pattern20 = new RegExp("^[0-9a-f]{64}$", "u");
+const pattern21 = new RegExp("^[A-Za-z0-9_-]{22,64}$", "u");
 
 function validate22(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:authority-v1" */;
+/*# sourceURL="urn:csb:schema:approval-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate22.evaluated;
@@ -970,15 +973,794 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((((((((data.delegated_by === undefined) && (missing0 = "delegated_by")) || ((data.scope === undefined) && (missing0 = "scope"))) || ((data.level === undefined) && (missing0 = "level"))) || ((data.delegation_id === undefined) && (missing0 = "delegation_id"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.delegation_hash === undefined) && (missing0 = "delegation_hash"))) || ((data.holder === undefined) && (missing0 = "holder"))) || ((data.aud === undefined) && (missing0 = "aud"))) || ((data.nonce === undefined) && (missing0 = "nonce"))) || ((data.payload === undefined) && (missing0 = "payload"))) || ((data.chain === undefined) && (missing0 = "chain"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+if((data.gate === undefined) && (missing0 = "gate")){
 validate22.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema34.properties, key0))){
+if(!(key0 === "gate")){
 validate22.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.gate !== undefined){
+let data0 = data.gate;
+const _errs2 = errors;
+if(errors === _errs2){
+if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
+let missing1;
+if((((((((((((((((((((((((data0.v === undefined) && (missing1 = "v")) || ((data0.kind === undefined) && (missing1 = "kind"))) || ((data0.decision === undefined) && (missing1 = "decision"))) || ((data0.nas === undefined) && (missing1 = "nas"))) || ((data0.home === undefined) && (missing1 = "home"))) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.base === undefined) && (missing1 = "base"))) || ((data0.head === undefined) && (missing1 = "head"))) || ((data0.result_tree === undefined) && (missing1 = "result_tree"))) || ((data0.diff === undefined) && (missing1 = "diff"))) || ((data0.policy === undefined) && (missing1 = "policy"))) || ((data0.lease === undefined) && (missing1 = "lease"))) || ((data0.exec === undefined) && (missing1 = "exec"))) || ((data0.labels === undefined) && (missing1 = "labels"))) || ((data0.taint === undefined) && (missing1 = "taint"))) || ((data0.card === undefined) && (missing1 = "card"))) || ((data0.log === undefined) && (missing1 = "log"))) || ((data0.shown_at === undefined) && (missing1 = "shown_at"))) || ((data0.decided_at === undefined) && (missing1 = "decided_at"))) || ((data0.expires_at === undefined) && (missing1 = "expires_at"))) || ((data0.nonce === undefined) && (missing1 = "nonce"))) || ((data0.approver === undefined) && (missing1 = "approver"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
+validate22.errors = [{instancePath:instancePath+"/gate",schemaPath:"#/properties/gate/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs4 = errors;
+for(const key1 in data0){
+if(!(func12.call(schema34.properties.gate.properties, key1))){
+validate22.errors = [{instancePath:instancePath+"/gate",schemaPath:"#/properties/gate/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs4 === errors){
+if(data0.v !== undefined){
+const _errs5 = errors;
+if(1 !== data0.v){
+validate22.errors = [{instancePath:instancePath+"/gate/v",schemaPath:"#/properties/gate/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+return false;
+}
+var valid1 = _errs5 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.kind !== undefined){
+let data2 = data0.kind;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate22.errors = [{instancePath:instancePath+"/gate/kind",schemaPath:"#/properties/gate/properties/kind/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((data2 === "merge") || (data2 === "lower-label"))){
+validate22.errors = [{instancePath:instancePath+"/gate/kind",schemaPath:"#/properties/gate/properties/kind/enum",keyword:"enum",params:{allowedValues: schema34.properties.gate.properties.kind.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.decision !== undefined){
+let data3 = data0.decision;
+const _errs8 = errors;
+if(typeof data3 !== "string"){
+validate22.errors = [{instancePath:instancePath+"/gate/decision",schemaPath:"#/properties/gate/properties/decision/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((data3 === "approve") || (data3 === "reject"))){
+validate22.errors = [{instancePath:instancePath+"/gate/decision",schemaPath:"#/properties/gate/properties/decision/enum",keyword:"enum",params:{allowedValues: schema34.properties.gate.properties.decision.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs8 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.nas !== undefined){
+let data4 = data0.nas;
+const _errs10 = errors;
+if(errors === _errs10){
+if(typeof data4 === "string"){
+if(!pattern6.test(data4)){
+validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs10 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.home !== undefined){
+let data5 = data0.home;
+const _errs12 = errors;
+if(errors === _errs12){
+if(typeof data5 === "string"){
+if(!pattern12.test(data5)){
+validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs12 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.target !== undefined){
+let data6 = data0.target;
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 2048){
+validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/properties/gate/properties/target/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/properties/gate/properties/target/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/properties/gate/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.base !== undefined){
+let data7 = data0.base;
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(!pattern13.test(data7)){
+validate22.errors = [{instancePath:instancePath+"/gate/base",schemaPath:"#/properties/gate/properties/base/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/base",schemaPath:"#/properties/gate/properties/base/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs16 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.head !== undefined){
+let data8 = data0.head;
+const _errs18 = errors;
+if(errors === _errs18){
+if(typeof data8 === "string"){
+if(!pattern13.test(data8)){
+validate22.errors = [{instancePath:instancePath+"/gate/head",schemaPath:"#/properties/gate/properties/head/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/head",schemaPath:"#/properties/gate/properties/head/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs18 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.result_tree !== undefined){
+let data9 = data0.result_tree;
+const _errs20 = errors;
+const _errs21 = errors;
+let valid2 = false;
+const _errs22 = errors;
+if(errors === _errs22){
+if(typeof data9 === "string"){
+if(!pattern13.test(data9)){
+const err0 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+}
+else {
+const err1 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf/0/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+var _valid0 = _errs22 === errors;
+valid2 = valid2 || _valid0;
+const _errs24 = errors;
+if(data9 !== null){
+const err2 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+var _valid0 = _errs24 === errors;
+valid2 = valid2 || _valid0;
+if(!valid2){
+const err3 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+validate22.errors = vErrors;
+return false;
+}
+else {
+errors = _errs21;
+if(vErrors !== null){
+if(_errs21){
+vErrors.length = _errs21;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid1 = _errs20 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.diff !== undefined){
+let data10 = data0.diff;
+const _errs26 = errors;
+if(errors === _errs26){
+if(typeof data10 === "string"){
+if(!pattern9.test(data10)){
+validate22.errors = [{instancePath:instancePath+"/gate/diff",schemaPath:"#/properties/gate/properties/diff/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/diff",schemaPath:"#/properties/gate/properties/diff/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs26 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.policy !== undefined){
+let data11 = data0.policy;
+const _errs28 = errors;
+if(errors === _errs28){
+if(typeof data11 === "string"){
+if(!pattern9.test(data11)){
+validate22.errors = [{instancePath:instancePath+"/gate/policy",schemaPath:"#/properties/gate/properties/policy/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/policy",schemaPath:"#/properties/gate/properties/policy/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs28 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.lease !== undefined){
+let data12 = data0.lease;
+const _errs30 = errors;
+const _errs31 = errors;
+let valid3 = false;
+const _errs32 = errors;
+if(errors === _errs32){
+if(typeof data12 === "string"){
+if(!pattern9.test(data12)){
+const err4 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+else {
+const err5 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf/0/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+var _valid1 = _errs32 === errors;
+valid3 = valid3 || _valid1;
+const _errs34 = errors;
+if(data12 !== null){
+const err6 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+var _valid1 = _errs34 === errors;
+valid3 = valid3 || _valid1;
+if(!valid3){
+const err7 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+validate22.errors = vErrors;
+return false;
+}
+else {
+errors = _errs31;
+if(vErrors !== null){
+if(_errs31){
+vErrors.length = _errs31;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid1 = _errs30 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.exec !== undefined){
+let data13 = data0.exec;
+const _errs36 = errors;
+if(errors === _errs36){
+if(typeof data13 === "string"){
+if(func1(data13) > 128){
+validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/properties/gate/properties/exec/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data13) < 1){
+validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/properties/gate/properties/exec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/properties/gate/properties/exec/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs36 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.labels !== undefined){
+let data14 = data0.labels;
+const _errs38 = errors;
+if(errors === _errs38){
+if(Array.isArray(data14)){
+if(data14.length > 1024){
+validate22.errors = [{instancePath:instancePath+"/gate/labels",schemaPath:"#/properties/gate/properties/labels/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
+return false;
+}
+else {
+var valid4 = true;
+const len0 = data14.length;
+for(let i0=0; i0<len0; i0++){
+let data15 = data14[i0];
+const _errs40 = errors;
+if(errors === _errs40){
+if(typeof data15 === "string"){
+if(func1(data15) > 512){
+validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:"#/properties/gate/properties/labels/items/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data15) < 1){
+validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:"#/properties/gate/properties/labels/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:"#/properties/gate/properties/labels/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs40 === errors;
+if(!valid4){
+break;
+}
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/labels",schemaPath:"#/properties/gate/properties/labels/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid1 = _errs38 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.taint !== undefined){
+const _errs42 = errors;
+if(typeof data0.taint !== "boolean"){
+validate22.errors = [{instancePath:instancePath+"/gate/taint",schemaPath:"#/properties/gate/properties/taint/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid1 = _errs42 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.card !== undefined){
+let data17 = data0.card;
+const _errs44 = errors;
+if(errors === _errs44){
+if(typeof data17 === "string"){
+if(!pattern9.test(data17)){
+validate22.errors = [{instancePath:instancePath+"/gate/card",schemaPath:"#/properties/gate/properties/card/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/card",schemaPath:"#/properties/gate/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs44 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.log !== undefined){
+let data18 = data0.log;
+const _errs46 = errors;
+if(errors === _errs46){
+if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+let missing2;
+if(((data18.size === undefined) && (missing2 = "size")) || ((data18.root === undefined) && (missing2 = "root"))){
+validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/properties/gate/properties/log/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+return false;
+}
+else {
+const _errs48 = errors;
+for(const key2 in data18){
+if(!((key2 === "size") || (key2 === "root"))){
+validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/properties/gate/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs48 === errors){
+if(data18.size !== undefined){
+let data19 = data18.size;
+const _errs49 = errors;
+if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs49){
+if((typeof data19 == "number") && (isFinite(data19))){
+if(data19 > 9007199254740991 || isNaN(data19)){
+validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data19 < 0 || isNaN(data19)){
+validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid5 = _errs49 === errors;
+}
+else {
+var valid5 = true;
+}
+if(valid5){
+if(data18.root !== undefined){
+let data20 = data18.root;
+const _errs51 = errors;
+if(errors === _errs51){
+if(typeof data20 === "string"){
+if(!pattern20.test(data20)){
+validate22.errors = [{instancePath:instancePath+"/gate/log/root",schemaPath:"#/properties/gate/properties/log/properties/root/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"},message:"must match pattern \""+"^[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/log/root",schemaPath:"#/properties/gate/properties/log/properties/root/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid5 = _errs51 === errors;
+}
+else {
+var valid5 = true;
+}
+}
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/properties/gate/properties/log/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs46 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.shown_at !== undefined){
+let data21 = data0.shown_at;
+const _errs53 = errors;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs53){
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 9007199254740991 || isNaN(data21)){
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data21 < 0 || isNaN(data21)){
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs53 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.decided_at !== undefined){
+let data22 = data0.decided_at;
+const _errs55 = errors;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs55){
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 > 9007199254740991 || isNaN(data22)){
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data22 < 0 || isNaN(data22)){
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs55 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.expires_at !== undefined){
+let data23 = data0.expires_at;
+const _errs57 = errors;
+if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs57){
+if((typeof data23 == "number") && (isFinite(data23))){
+if(data23 > 9007199254740991 || isNaN(data23)){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data23 < 0 || isNaN(data23)){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs57 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.nonce !== undefined){
+let data24 = data0.nonce;
+const _errs59 = errors;
+if(errors === _errs59){
+if(typeof data24 === "string"){
+if(!pattern21.test(data24)){
+validate22.errors = [{instancePath:instancePath+"/gate/nonce",schemaPath:"#/properties/gate/properties/nonce/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9_-]{22,64}$"},message:"must match pattern \""+"^[A-Za-z0-9_-]{22,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/nonce",schemaPath:"#/properties/gate/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs59 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.approver !== undefined){
+let data25 = data0.approver;
+const _errs61 = errors;
+if(errors === _errs61){
+if(typeof data25 === "string"){
+if(!pattern6.test(data25)){
+validate22.errors = [{instancePath:instancePath+"/gate/approver",schemaPath:"#/properties/gate/properties/approver/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/approver",schemaPath:"#/properties/gate/properties/approver/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs61 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.signature !== undefined){
+let data26 = data0.signature;
+const _errs63 = errors;
+if(errors === _errs63){
+if(typeof data26 === "string"){
+if(!pattern10.test(data26)){
+validate22.errors = [{instancePath:instancePath+"/gate/signature",schemaPath:"#/properties/gate/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/signature",schemaPath:"#/properties/gate/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs63 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate",schemaPath:"#/properties/gate/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate22.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate22.errors = vErrors;
+return errors === 0;
+}
+validate22.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Authority = validate23;
+const schema35 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:authority-v1","title":"Authority","description":"Authority on a message (DEL-002), signed by the holder of the leaf grant.","type":"object","properties":{"delegated_by":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1,"maxLength":128},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"delegation_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"holder":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"aud":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"payload":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["delegated_by","scope","level","delegation_id","issued_at","expires_at","delegation_hash","holder","aud","nonce","payload","chain","signature"],"additionalProperties":false};
+const pattern24 = new RegExp("^(\\*|[^/*\\s][^*\\s]*)$", "u");
+
+function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:authority-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate23.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((((((((((((data.delegated_by === undefined) && (missing0 = "delegated_by")) || ((data.scope === undefined) && (missing0 = "scope"))) || ((data.level === undefined) && (missing0 = "level"))) || ((data.delegation_id === undefined) && (missing0 = "delegation_id"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.delegation_hash === undefined) && (missing0 = "delegation_hash"))) || ((data.holder === undefined) && (missing0 = "holder"))) || ((data.aud === undefined) && (missing0 = "aud"))) || ((data.nonce === undefined) && (missing0 = "nonce"))) || ((data.payload === undefined) && (missing0 = "payload"))) || ((data.chain === undefined) && (missing0 = "chain"))) || ((data.signature === undefined) && (missing0 = "signature"))){
+validate23.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(func12.call(schema35.properties, key0))){
+validate23.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -990,18 +1772,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func1(data0) > 128){
-validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate23.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data0) < 1){
-validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate23.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/delegated_by",schemaPath:"#/properties/delegated_by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1017,12 +1799,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length > 32){
-validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate23.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data1.length < 1){
-validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate23.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -1034,24 +1816,24 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) > 128){
-validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate23.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate23.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern11.test(data2)){
-validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern24.test(data2)){
+validate23.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1064,7 +1846,7 @@ break;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate23.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1078,11 +1860,11 @@ if(data.level !== undefined){
 let data3 = data.level;
 const _errs8 = errors;
 if(typeof data3 !== "string"){
-validate22.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data3 === "inform") || (data3 === "request")) || (data3 === "execute")) || (data3 === "override"))){
-validate22.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema34.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate23.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema35.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -1097,18 +1879,18 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(func1(data4) > 128){
-validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate23.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data4) < 1){
-validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate23.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/delegation_id",schemaPath:"#/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1122,18 +1904,18 @@ if(data.issued_at !== undefined){
 let data5 = data.issued_at;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate23.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate23.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate22.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate23.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1211,7 +1993,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate22.errors = vErrors;
+validate23.errors = vErrors;
 return false;
 }
 else {
@@ -1237,12 +2019,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data7 === "string"){
 if(!pattern9.test(data7)){
-validate22.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate23.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/delegation_hash",schemaPath:"#/properties/delegation_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1258,12 +2040,12 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data8 === "string"){
 if(!pattern6.test(data8)){
-validate22.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate23.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/holder",schemaPath:"#/properties/holder/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1279,12 +2061,12 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data9 === "string"){
 if(!pattern6.test(data9)){
-validate22.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate23.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/aud",schemaPath:"#/properties/aud/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1300,18 +2082,18 @@ const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data10 === "string"){
 if(func1(data10) > 64){
-validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate23.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data10) < 22){
-validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+validate23.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1327,12 +2109,12 @@ const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
 if(!pattern9.test(data11)){
-validate22.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate23.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/payload",schemaPath:"#/properties/payload/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1348,12 +2130,12 @@ const _errs30 = errors;
 if(errors === _errs30){
 if(Array.isArray(data12)){
 if(data12.length > 5){
-validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+validate23.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
 if(data12.length < 1){
-validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate23.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -1363,7 +2145,7 @@ for(let i1=0; i1<len1; i1++){
 let data13 = data12[i1];
 const _errs32 = errors;
 if(!(data13 && typeof data13 == "object" && !Array.isArray(data13))){
-validate22.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid3 = _errs32 === errors;
@@ -1375,7 +2157,7 @@ break;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate23.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1391,12 +2173,12 @@ const _errs34 = errors;
 if(errors === _errs34){
 if(typeof data14 === "string"){
 if(!pattern10.test(data14)){
-validate22.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate23.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate23.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1421,23 +2203,23 @@ var valid0 = true;
 }
 }
 else {
-validate22.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate23.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate22.errors = vErrors;
+validate23.errors = vErrors;
 return errors === 0;
 }
-validate22.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate23.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Config = validate23;
-const schema35 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
+export const Config = validate24;
+const schema36 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
 
-function validate23(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:config-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate23.evaluated;
+const evaluated0 = validate24.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1449,7 +2231,7 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((key0 === "http") || (key0 === "p2p")) || (key0 === "visitors")) || (key0 === "agents")) || (key0 === "sync")) || (key0 === "log"))){
-validate23.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1463,7 +2245,7 @@ if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 const _errs4 = errors;
 for(const key1 in data0){
 if(!((((key1 === "host") || (key1 === "port")) || (key1 === "insecure")) || (key1 === "public_url"))){
-validate23.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1475,12 +2257,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data1 === "string"){
 if(func1(data1) < 1){
-validate23.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate24.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/http/host",schemaPath:"#/properties/http/properties/host/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1494,18 +2276,18 @@ if(data0.port !== undefined){
 let data2 = data0.port;
 const _errs7 = errors;
 if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs7){
 if((typeof data2 == "number") && (isFinite(data2))){
 if(data2 > 65535 || isNaN(data2)){
-validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},message:"must be <= 65535"}];
+validate24.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/maximum",keyword:"maximum",params:{comparison: "<=", limit: 65535},message:"must be <= 65535"}];
 return false;
 }
 else {
 if(data2 < 0 || isNaN(data2)){
-validate23.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate24.errors = [{instancePath:instancePath+"/http/port",schemaPath:"#/properties/http/properties/port/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1520,7 +2302,7 @@ if(valid1){
 if(data0.insecure !== undefined){
 const _errs9 = errors;
 if(typeof data0.insecure !== "boolean"){
-validate23.errors = [{instancePath:instancePath+"/http/insecure",schemaPath:"#/properties/http/properties/insecure/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate24.errors = [{instancePath:instancePath+"/http/insecure",schemaPath:"#/properties/http/properties/insecure/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid1 = _errs9 === errors;
@@ -1583,7 +2365,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate23.errors = vErrors;
+validate24.errors = vErrors;
 return false;
 }
 else {
@@ -1608,7 +2390,7 @@ var valid1 = true;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/http",schemaPath:"#/properties/http/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1626,7 +2408,7 @@ if(data5 && typeof data5 == "object" && !Array.isArray(data5)){
 const _errs19 = errors;
 for(const key2 in data5){
 if(!((((key2 === "listen") || (key2 === "bootstrap")) || (key2 === "mdns")) || (key2 === "max_connections"))){
-validate23.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1638,7 +2420,7 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(Array.isArray(data6)){
 if(data6.length > 16){
-validate23.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -1650,12 +2432,12 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data7 === "string"){
 if(func1(data7) < 1){
-validate23.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/listen/" + i0,schemaPath:"#/properties/p2p/properties/listen/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1667,7 +2449,7 @@ break;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/listen",schemaPath:"#/properties/p2p/properties/listen/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1683,7 +2465,7 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(Array.isArray(data8)){
 if(data8.length > 64){
-validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -1695,12 +2477,12 @@ const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data9 === "string"){
 if(func1(data9) < 1){
-validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/bootstrap/" + i1,schemaPath:"#/properties/p2p/properties/bootstrap/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1712,7 +2494,7 @@ break;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/bootstrap",schemaPath:"#/properties/p2p/properties/bootstrap/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -1725,7 +2507,7 @@ if(valid3){
 if(data5.mdns !== undefined){
 const _errs28 = errors;
 if(typeof data5.mdns !== "boolean"){
-validate23.errors = [{instancePath:instancePath+"/p2p/mdns",schemaPath:"#/properties/p2p/properties/mdns/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/mdns",schemaPath:"#/properties/p2p/properties/mdns/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs28 === errors;
@@ -1738,18 +2520,18 @@ if(data5.max_connections !== undefined){
 let data11 = data5.max_connections;
 const _errs30 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs30){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 4096 || isNaN(data11)){
-validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4096},message:"must be <= 4096"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4096},message:"must be <= 4096"}];
 return false;
 }
 else {
 if(data11 < 4 || isNaN(data11)){
-validate23.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/minimum",keyword:"minimum",params:{comparison: ">=", limit: 4},message:"must be >= 4"}];
+validate24.errors = [{instancePath:instancePath+"/p2p/max_connections",schemaPath:"#/properties/p2p/properties/max_connections/minimum",keyword:"minimum",params:{comparison: ">=", limit: 4},message:"must be >= 4"}];
 return false;
 }
 }
@@ -1766,7 +2548,7 @@ var valid3 = true;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/p2p",schemaPath:"#/properties/p2p/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1784,7 +2566,7 @@ if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
 const _errs34 = errors;
 for(const key3 in data12){
 if(!(key3 === "messages")){
-validate23.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1793,18 +2575,18 @@ if(_errs34 === errors){
 if(data12.messages !== undefined){
 let data13 = data12.messages;
 if(typeof data13 !== "string"){
-validate23.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data13 === "accept") || (data13 === "refuse"))){
-validate23.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/enum",keyword:"enum",params:{allowedValues: schema35.properties.visitors.properties.messages.enum},message:"must be equal to one of the allowed values"}];
+validate24.errors = [{instancePath:instancePath+"/visitors/messages",schemaPath:"#/properties/visitors/properties/messages/enum",keyword:"enum",params:{allowedValues: schema36.properties.visitors.properties.messages.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 }
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/visitors",schemaPath:"#/properties/visitors/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1822,7 +2604,7 @@ if(data14 && typeof data14 == "object" && !Array.isArray(data14)){
 const _errs39 = errors;
 for(const key4 in data14){
 if(!(((key4 === "timeout_ms") || (key4 === "output_bytes")) || (key4 === "runs"))){
-validate23.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1832,18 +2614,18 @@ if(data14.timeout_ms !== undefined){
 let data15 = data14.timeout_ms;
 const _errs40 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs40){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 3600000 || isNaN(data15)){
-validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
+validate24.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
 return false;
 }
 else {
 if(data15 < 100 || isNaN(data15)){
-validate23.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+validate24.errors = [{instancePath:instancePath+"/agents/timeout_ms",schemaPath:"#/properties/agents/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
 return false;
 }
 }
@@ -1859,18 +2641,18 @@ if(data14.output_bytes !== undefined){
 let data16 = data14.output_bytes;
 const _errs42 = errors;
 if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs42){
 if((typeof data16 == "number") && (isFinite(data16))){
 if(data16 > 67108864 || isNaN(data16)){
-validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
+validate24.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
 return false;
 }
 else {
 if(data16 < 1024 || isNaN(data16)){
-validate23.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
+validate24.errors = [{instancePath:instancePath+"/agents/output_bytes",schemaPath:"#/properties/agents/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
 return false;
 }
 }
@@ -1886,18 +2668,18 @@ if(data14.runs !== undefined){
 let data17 = data14.runs;
 const _errs44 = errors;
 if(!(((typeof data17 == "number") && (!(data17 % 1) && !isNaN(data17))) && (isFinite(data17)))){
-validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs44){
 if((typeof data17 == "number") && (isFinite(data17))){
 if(data17 > 64 || isNaN(data17)){
-validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/maximum",keyword:"maximum",params:{comparison: "<=", limit: 64},message:"must be <= 64"}];
+validate24.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/maximum",keyword:"maximum",params:{comparison: "<=", limit: 64},message:"must be <= 64"}];
 return false;
 }
 else {
 if(data17 < 1 || isNaN(data17)){
-validate23.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate24.errors = [{instancePath:instancePath+"/agents/runs",schemaPath:"#/properties/agents/properties/runs/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -1913,7 +2695,7 @@ var valid7 = true;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/agents",schemaPath:"#/properties/agents/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1931,7 +2713,7 @@ if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
 const _errs48 = errors;
 for(const key5 in data18){
 if(!(key5 === "interval_ms")){
-validate23.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1941,13 +2723,13 @@ if(data18.interval_ms !== undefined){
 let data19 = data18.interval_ms;
 const _errs49 = errors;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-validate23.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate24.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs49){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 < 1000 || isNaN(data19)){
-validate23.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate24.errors = [{instancePath:instancePath+"/sync/interval_ms",schemaPath:"#/properties/sync/properties/interval_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -1956,7 +2738,7 @@ return false;
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/sync",schemaPath:"#/properties/sync/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -1974,7 +2756,7 @@ if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
 const _errs53 = errors;
 for(const key6 in data20){
 if(!(key6 === "level")){
-validate23.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
+validate24.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -1983,18 +2765,18 @@ if(_errs53 === errors){
 if(data20.level !== undefined){
 let data21 = data20.level;
 if(typeof data21 !== "string"){
-validate23.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate24.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((data21 === "debug") || (data21 === "info")) || (data21 === "warn")) || (data21 === "error")) || (data21 === "silent"))){
-validate23.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/enum",keyword:"enum",params:{allowedValues: schema35.properties.log.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate24.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/enum",keyword:"enum",params:{allowedValues: schema36.properties.log.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 }
 }
 }
 else {
-validate23.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2011,23 +2793,23 @@ var valid0 = true;
 }
 }
 else {
-validate23.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate24.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate23.errors = vErrors;
+validate24.errors = vErrors;
 return errors === 0;
 }
-validate23.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate24.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Conformance = validate24;
-const schema36 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:conformance-v1","title":"Conformance","description":"conformance.json: the AgentNAS declaration form.","type":"object","properties":{"implementation":{"type":"string","minLength":1},"version":{"type":"string","minLength":1},"spec":{"type":"string","minLength":1},"level":{"type":"string","enum":["none","L0","L1","L2","L3","L4"]},"tests":{"type":"object","additionalProperties":{"type":"string","enum":["pass","fail","planned"]}},"deviations":{"type":"array","items":{"type":"string","minLength":1}}},"required":["implementation","version","spec","level","tests","deviations"],"additionalProperties":false};
+export const Conformance = validate25;
+const schema37 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:conformance-v1","title":"Conformance","description":"conformance.json: the AgentNAS declaration form.","type":"object","properties":{"implementation":{"type":"string","minLength":1},"version":{"type":"string","minLength":1},"spec":{"type":"string","minLength":1},"level":{"type":"string","enum":["none","L0","L1","L2","L3","L4"]},"tests":{"type":"object","additionalProperties":{"type":"string","enum":["pass","fail","planned"]}},"deviations":{"type":"array","items":{"type":"string","minLength":1}}},"required":["implementation","version","spec","level","tests","deviations"],"additionalProperties":false};
 
-function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:conformance-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate24.evaluated;
+const evaluated0 = validate25.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2038,14 +2820,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.implementation === undefined) && (missing0 = "implementation")) || ((data.version === undefined) && (missing0 = "version"))) || ((data.spec === undefined) && (missing0 = "spec"))) || ((data.level === undefined) && (missing0 = "level"))) || ((data.tests === undefined) && (missing0 = "tests"))) || ((data.deviations === undefined) && (missing0 = "deviations"))){
-validate24.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate25.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((key0 === "implementation") || (key0 === "version")) || (key0 === "spec")) || (key0 === "level")) || (key0 === "tests")) || (key0 === "deviations"))){
-validate24.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate25.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2057,12 +2839,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func1(data0) < 1){
-validate24.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate25.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2078,12 +2860,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func1(data1) < 1){
-validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2099,12 +2881,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) < 1){
-validate24.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate25.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/spec",schemaPath:"#/properties/spec/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2118,11 +2900,11 @@ if(data.level !== undefined){
 let data3 = data.level;
 const _errs8 = errors;
 if(typeof data3 !== "string"){
-validate24.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((data3 === "none") || (data3 === "L0")) || (data3 === "L1")) || (data3 === "L2")) || (data3 === "L3")) || (data3 === "L4"))){
-validate24.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema36.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate25.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema37.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -2140,11 +2922,11 @@ for(const key1 in data4){
 let data5 = data4[key1];
 const _errs13 = errors;
 if(typeof data5 !== "string"){
-validate24.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data5 === "pass") || (data5 === "fail")) || (data5 === "planned"))){
-validate24.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/enum",keyword:"enum",params:{allowedValues: schema36.properties.tests.additionalProperties.enum},message:"must be equal to one of the allowed values"}];
+validate25.errors = [{instancePath:instancePath+"/tests/" + key1.replace(/~/g, "~0").replace(/\//g, "~1"),schemaPath:"#/properties/tests/additionalProperties/enum",keyword:"enum",params:{allowedValues: schema37.properties.tests.additionalProperties.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid1 = _errs13 === errors;
@@ -2154,7 +2936,7 @@ break;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/tests",schemaPath:"#/properties/tests/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath:instancePath+"/tests",schemaPath:"#/properties/tests/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2177,12 +2959,12 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data7 === "string"){
 if(func1(data7) < 1){
-validate24.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate25.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate25.errors = [{instancePath:instancePath+"/deviations/" + i0,schemaPath:"#/properties/deviations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2193,7 +2975,7 @@ break;
 }
 }
 else {
-validate24.errors = [{instancePath:instancePath+"/deviations",schemaPath:"#/properties/deviations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate25.errors = [{instancePath:instancePath+"/deviations",schemaPath:"#/properties/deviations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2211,26 +2993,26 @@ var valid0 = true;
 }
 }
 else {
-validate24.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate25.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate24.errors = vErrors;
+validate25.errors = vErrors;
 return errors === 0;
 }
-validate24.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate25.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Envelope = validate25;
-const schema37 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
-const schema38 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
-const pattern17 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
-const pattern18 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+export const Envelope = validate26;
+const schema38 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
+const schema39 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
+const pattern30 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
+const pattern31 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
-function validate25(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:envelope-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate25.evaluated;
+const evaluated0 = validate26.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2241,14 +3023,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.version === undefined) && (missing0 = "version")) || ((data.id === undefined) && (missing0 = "id"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.context === undefined) && (missing0 = "context"))) || ((data.priority === undefined) && (missing0 = "priority"))) || ((data.ttl === undefined) && (missing0 = "ttl"))) || ((data.sent_at === undefined) && (missing0 = "sent_at"))) || ((data.body === undefined) && (missing0 = "body"))){
-validate25.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate26.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema37.properties, key0))){
-validate25.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema38.properties, key0))){
+validate26.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2259,13 +3041,13 @@ let data0 = data.version;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern17.test(data0)){
-validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
+if(!pattern30.test(data0)){
+validate26.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2280,13 +3062,13 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern18.test(data1)){
-validate25.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern31.test(data1)){
+validate26.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2302,12 +3084,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate25.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate26.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2323,12 +3105,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate25.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate26.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2344,12 +3126,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(!pattern8.test(data4)){
-validate25.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate26.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2425,7 +3207,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return false;
 }
 else {
@@ -2449,18 +3231,18 @@ if(data.priority !== undefined){
 let data6 = data.priority;
 const _errs18 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs18){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 9 || isNaN(data6)){
-validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9},message:"must be <= 9"}];
+validate26.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9},message:"must be <= 9"}];
 return false;
 }
 else {
 if(data6 < 0 || isNaN(data6)){
-validate25.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/priority",schemaPath:"#/properties/priority/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2476,18 +3258,18 @@ if(data.ttl !== undefined){
 let data7 = data.ttl;
 const _errs20 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs20){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 604800000 || isNaN(data7)){
-validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+validate26.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
 return false;
 }
 else {
 if(data7 < 1 || isNaN(data7)){
-validate25.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate26.errors = [{instancePath:instancePath+"/ttl",schemaPath:"#/properties/ttl/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -2503,18 +3285,18 @@ if(data.sent_at !== undefined){
 let data8 = data.sent_at;
 const _errs22 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate26.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs22){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate26.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate25.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate26.errors = [{instancePath:instancePath+"/sent_at",schemaPath:"#/properties/sent_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -2530,7 +3312,7 @@ if(data.authority !== undefined){
 let data9 = data.authority;
 const _errs24 = errors;
 if(!(data9 && typeof data9 == "object" && !Array.isArray(data9))){
-validate25.errors = [{instancePath:instancePath+"/authority",schemaPath:"#/properties/authority/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/authority",schemaPath:"#/properties/authority/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs24 === errors;
@@ -2547,14 +3329,14 @@ if(errors === _errs27){
 if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
 let missing1;
 if(((data10.jsonrpc === undefined) && (missing1 = "jsonrpc")) || ((data10.method === undefined) && (missing1 = "method"))){
-validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate26.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs29 = errors;
 for(const key1 in data10){
 if(!((((key1 === "jsonrpc") || (key1 === "id")) || (key1 === "method")) || (key1 === "params"))){
-validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate26.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2563,7 +3345,7 @@ if(_errs29 === errors){
 if(data10.jsonrpc !== undefined){
 const _errs30 = errors;
 if("2.0" !== data10.jsonrpc){
-validate25.errors = [{instancePath:instancePath+"/body/jsonrpc",schemaPath:"#/$defs/JsonRpcRequest/properties/jsonrpc/const",keyword:"const",params:{allowedValue: "2.0"},message:"must be equal to constant"}];
+validate26.errors = [{instancePath:instancePath+"/body/jsonrpc",schemaPath:"#/$defs/JsonRpcRequest/properties/jsonrpc/const",keyword:"const",params:{allowedValue: "2.0"},message:"must be equal to constant"}];
 return false;
 }
 var valid3 = _errs30 === errors;
@@ -2576,7 +3358,7 @@ if(data10.id !== undefined){
 let data12 = data10.id;
 const _errs31 = errors;
 if(((typeof data12 !== "string") && (!(((typeof data12 == "number") && (!(data12 % 1) && !isNaN(data12))) && (isFinite(data12))))) && (data12 !== null)){
-validate25.errors = [{instancePath:instancePath+"/body/id",schemaPath:"#/$defs/JsonRpcRequest/properties/id/type",keyword:"type",params:{type: schema38.properties.id.type},message:"must be string,integer,null"}];
+validate26.errors = [{instancePath:instancePath+"/body/id",schemaPath:"#/$defs/JsonRpcRequest/properties/id/type",keyword:"type",params:{type: schema39.properties.id.type},message:"must be string,integer,null"}];
 return false;
 }
 var valid3 = _errs31 === errors;
@@ -2591,18 +3373,18 @@ const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data13 === "string"){
 if(func1(data13) > 128){
-validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate26.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data13) < 1){
-validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate26.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate26.errors = [{instancePath:instancePath+"/body/method",schemaPath:"#/$defs/JsonRpcRequest/properties/method/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2616,7 +3398,7 @@ if(data10.params !== undefined){
 let data14 = data10.params;
 const _errs35 = errors;
 if(!(data14 && typeof data14 == "object" && !Array.isArray(data14))){
-validate25.errors = [{instancePath:instancePath+"/body/params",schemaPath:"#/$defs/JsonRpcRequest/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/body/params",schemaPath:"#/$defs/JsonRpcRequest/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid3 = _errs35 === errors;
@@ -2631,7 +3413,7 @@ var valid3 = true;
 }
 }
 else {
-validate25.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath:instancePath+"/body",schemaPath:"#/$defs/JsonRpcRequest/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -2654,26 +3436,26 @@ var valid0 = true;
 }
 }
 else {
-validate25.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate26.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate25.errors = vErrors;
+validate26.errors = vErrors;
 return errors === 0;
 }
-validate25.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate26.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Grant = validate26;
-const schema39 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":1,"description":"the lease: an RFC 9396 array of exactly one entry"},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
-const schema40 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
-const schema41 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
-const pattern22 = new RegExp("^/", "u");
+export const Grant = validate27;
+const schema40 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":1,"description":"the lease: an RFC 9396 array of exactly one entry"},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
+const schema41 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
+const schema42 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
+const pattern35 = new RegExp("^/", "u");
 
-function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:grant-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate26.evaluated;
+const evaluated0 = validate27.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2684,14 +3466,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.delegation === undefined) && (missing0 = "delegation")){
-validate26.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate27.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "authorization_details") || (key0 === "delegation"))){
-validate26.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate27.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2703,12 +3485,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(Array.isArray(data0)){
 if(data0.length > 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/maxItems",keyword:"maxItems",params:{limit: 1},message:"must NOT have more than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/maxItems",keyword:"maxItems",params:{limit: 1},message:"must NOT have more than 1 items"}];
 return false;
 }
 else {
 if(data0.length < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2722,14 +3504,14 @@ if(errors === _errs5){
 if(data1 && typeof data1 == "object" && !Array.isArray(data1)){
 let missing1;
 if((((data1.type === undefined) && (missing1 = "type")) || ((data1.locations === undefined) && (missing1 = "locations"))) || ((data1.actions === undefined) && (missing1 = "actions"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs7 = errors;
 for(const key1 in data1){
-if(!(func12.call(schema40.properties, key1))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+if(!(func12.call(schema41.properties, key1))){
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -2738,7 +3520,7 @@ if(_errs7 === errors){
 if(data1.type !== undefined){
 const _errs8 = errors;
 if("urn:csb:lease:1" !== data1.type){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/type",schemaPath:"#/$defs/Lease/properties/type/const",keyword:"const",params:{allowedValue: "urn:csb:lease:1"},message:"must be equal to constant"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/type",schemaPath:"#/$defs/Lease/properties/type/const",keyword:"const",params:{allowedValue: "urn:csb:lease:1"},message:"must be equal to constant"}];
 return false;
 }
 var valid3 = _errs8 === errors;
@@ -2753,12 +3535,12 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(Array.isArray(data3)){
 if(data3.length > 16){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
 if(data3.length < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2770,18 +3552,18 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data4 === "string"){
 if(func1(data4) > 256){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
 if(func1(data4) < 8){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/minLength",keyword:"minLength",params:{limit: 8},message:"must NOT have fewer than 8 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/minLength",keyword:"minLength",params:{limit: 8},message:"must NOT have fewer than 8 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations/" + i1,schemaPath:"#/$defs/Lease/properties/locations/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2794,7 +3576,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/locations",schemaPath:"#/$defs/Lease/properties/locations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2810,7 +3592,7 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(Array.isArray(data5)){
 if(data5.length < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -2820,11 +3602,11 @@ for(let i2=0; i2<len2; i2++){
 let data6 = data5[i2];
 const _errs15 = errors;
 if(typeof data6 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((((data6 === "list") || (data6 === "read")) || (data6 === "write")) || (data6 === "propose")) || (data6 === "snapshot")) || (data6 === "send")) || (data6 === "exec"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/enum",keyword:"enum",params:{allowedValues: schema40.properties.actions.items.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions/" + i2,schemaPath:"#/$defs/Lease/properties/actions/items/enum",keyword:"enum",params:{allowedValues: schema41.properties.actions.items.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs15 === errors;
@@ -2844,7 +3626,7 @@ continue;
 }
 if(typeof indices0[item0] == "number"){
 j0 = indices0[item0];
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/uniqueItems",keyword:"uniqueItems",params:{i: i3, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i3+" are identical)"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/uniqueItems",keyword:"uniqueItems",params:{i: i3, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i3+" are identical)"}];
 return false;
 break;
 }
@@ -2855,7 +3637,7 @@ indices0[item0] = i3;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/actions",schemaPath:"#/$defs/Lease/properties/actions/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2871,7 +3653,7 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(Array.isArray(data7)){
 if(data7.length > 64){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -2883,18 +3665,18 @@ const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data8 === "string"){
 if(func1(data8) > 1024){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern22.test(data8)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern35.test(data8)){
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2906,7 +3688,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths",schemaPath:"#/$defs/Lease/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2922,7 +3704,7 @@ const _errs21 = errors;
 if(errors === _errs21){
 if(Array.isArray(data9)){
 if(data9.length > 64){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -2934,18 +3716,18 @@ const _errs23 = errors;
 if(errors === _errs23){
 if(typeof data10 === "string"){
 if(func1(data10) > 1024){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern22.test(data10)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern35.test(data10)){
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -2957,7 +3739,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths",schemaPath:"#/$defs/Lease/properties/deny_paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -2973,7 +3755,7 @@ const _errs25 = errors;
 if(errors === _errs25){
 if(Array.isArray(data11)){
 if(data11.length > 32){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
@@ -2985,18 +3767,18 @@ const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data12 === "string"){
 if(func1(data12) > 256){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
 if(func1(data12) < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches/" + i6,schemaPath:"#/$defs/Lease/properties/branches/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3008,7 +3790,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/branches",schemaPath:"#/$defs/Lease/properties/branches/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3022,11 +3804,11 @@ if(data1.labels_max !== undefined){
 let data13 = data1.labels_max;
 const _errs29 = errors;
 if(typeof data13 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data13 === "public") || (data13 === "trusted")) || (data13 === "private")) || (data13 === "sealed"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema40.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/labels_max",schemaPath:"#/$defs/Lease/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema41.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -3041,7 +3823,7 @@ const _errs31 = errors;
 if(errors === _errs31){
 if(Array.isArray(data14)){
 if(data14.length > 32){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
@@ -3053,18 +3835,18 @@ const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data15 === "string"){
 if(func1(data15) > 64){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data15) < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags/" + i7,schemaPath:"#/$defs/Lease/properties/label_tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3076,7 +3858,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_tags",schemaPath:"#/$defs/Lease/properties/label_tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3090,11 +3872,11 @@ if(data1.label_floor !== undefined){
 let data16 = data1.label_floor;
 const _errs35 = errors;
 if(typeof data16 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data16 === "public") || (data16 === "trusted")) || (data16 === "private")) || (data16 === "sealed"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/enum",keyword:"enum",params:{allowedValues: schema40.properties.label_floor.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/label_floor",schemaPath:"#/$defs/Lease/properties/label_floor/enum",keyword:"enum",params:{allowedValues: schema41.properties.label_floor.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs35 === errors;
@@ -3114,11 +3896,11 @@ for(let i8=0; i8<len7; i8++){
 let data18 = data17[i8];
 const _errs39 = errors;
 if(typeof data18 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data18 === "B") || (data18 === "C"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/enum",keyword:"enum",params:{allowedValues: schema40.properties.capabilities.items.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities/" + i8,schemaPath:"#/$defs/Lease/properties/capabilities/items/enum",keyword:"enum",params:{allowedValues: schema41.properties.capabilities.items.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid11 = _errs39 === errors;
@@ -3138,7 +3920,7 @@ continue;
 }
 if(typeof indices1[item1] == "number"){
 j1 = indices1[item1];
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/uniqueItems",keyword:"uniqueItems",params:{i: i9, j: j1},message:"must NOT have duplicate items (items ## "+j1+" and "+i9+" are identical)"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/uniqueItems",keyword:"uniqueItems",params:{i: i9, j: j1},message:"must NOT have duplicate items (items ## "+j1+" and "+i9+" are identical)"}];
 return false;
 break;
 }
@@ -3148,7 +3930,7 @@ indices1[item1] = i9;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/capabilities",schemaPath:"#/$defs/Lease/properties/capabilities/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3162,11 +3944,11 @@ if(data1.external !== undefined){
 let data19 = data1.external;
 const _errs41 = errors;
 if(typeof data19 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data19 === "taint") || (data19 === "deny"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/enum",keyword:"enum",params:{allowedValues: schema40.properties.external.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/external",schemaPath:"#/$defs/Lease/properties/external/enum",keyword:"enum",params:{allowedValues: schema41.properties.external.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid3 = _errs41 === errors;
@@ -3181,7 +3963,7 @@ const _errs43 = errors;
 if(errors === _errs43){
 if(Array.isArray(data20)){
 if(data20.length > 16){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -3193,18 +3975,18 @@ const _errs45 = errors;
 if(errors === _errs45){
 if(typeof data21 === "string"){
 if(func1(data21) > 64){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data21) < 1){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates/" + i10,schemaPath:"#/$defs/Lease/properties/gates/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3216,7 +3998,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/gates",schemaPath:"#/$defs/Lease/properties/gates/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3234,7 +4016,7 @@ if(data22 && typeof data22 == "object" && !Array.isArray(data22)){
 const _errs49 = errors;
 for(const key2 in data22){
 if(!((((((key2 === "bytes_read") || (key2 === "bytes_written")) || (key2 === "calls")) || (key2 === "tokens")) || (key2 === "cost_micro")) || (key2 === "wall_ms"))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3244,13 +4026,13 @@ if(data22.bytes_read !== undefined){
 let data23 = data22.bytes_read;
 const _errs50 = errors;
 if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs50){
 if((typeof data23 == "number") && (isFinite(data23))){
 if(data23 < 0 || isNaN(data23)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_read",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_read/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3265,13 +4047,13 @@ if(data22.bytes_written !== undefined){
 let data24 = data22.bytes_written;
 const _errs52 = errors;
 if(!(((typeof data24 == "number") && (!(data24 % 1) && !isNaN(data24))) && (isFinite(data24)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs52){
 if((typeof data24 == "number") && (isFinite(data24))){
 if(data24 < 0 || isNaN(data24)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/bytes_written",schemaPath:"#/$defs/Lease/properties/budget/properties/bytes_written/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3286,13 +4068,13 @@ if(data22.calls !== undefined){
 let data25 = data22.calls;
 const _errs54 = errors;
 if(!(((typeof data25 == "number") && (!(data25 % 1) && !isNaN(data25))) && (isFinite(data25)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs54){
 if((typeof data25 == "number") && (isFinite(data25))){
 if(data25 < 0 || isNaN(data25)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/calls",schemaPath:"#/$defs/Lease/properties/budget/properties/calls/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3307,13 +4089,13 @@ if(data22.tokens !== undefined){
 let data26 = data22.tokens;
 const _errs56 = errors;
 if(!(((typeof data26 == "number") && (!(data26 % 1) && !isNaN(data26))) && (isFinite(data26)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs56){
 if((typeof data26 == "number") && (isFinite(data26))){
 if(data26 < 0 || isNaN(data26)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/tokens",schemaPath:"#/$defs/Lease/properties/budget/properties/tokens/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3328,13 +4110,13 @@ if(data22.cost_micro !== undefined){
 let data27 = data22.cost_micro;
 const _errs58 = errors;
 if(!(((typeof data27 == "number") && (!(data27 % 1) && !isNaN(data27))) && (isFinite(data27)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs58){
 if((typeof data27 == "number") && (isFinite(data27))){
 if(data27 < 0 || isNaN(data27)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/cost_micro",schemaPath:"#/$defs/Lease/properties/budget/properties/cost_micro/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3349,13 +4131,13 @@ if(data22.wall_ms !== undefined){
 let data28 = data22.wall_ms;
 const _errs60 = errors;
 if(!(((typeof data28 == "number") && (!(data28 % 1) && !isNaN(data28))) && (isFinite(data28)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs60){
 if((typeof data28 == "number") && (isFinite(data28))){
 if(data28 < 0 || isNaN(data28)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget/wall_ms",schemaPath:"#/$defs/Lease/properties/budget/properties/wall_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3373,7 +4155,7 @@ var valid14 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/budget",schemaPath:"#/$defs/Lease/properties/budget/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -3387,18 +4169,18 @@ if(data1.max_children !== undefined){
 let data29 = data1.max_children;
 const _errs62 = errors;
 if(!(((typeof data29 == "number") && (!(data29 % 1) && !isNaN(data29))) && (isFinite(data29)))){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs62){
 if((typeof data29 == "number") && (isFinite(data29))){
 if(data29 > 1000 || isNaN(data29)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
 return false;
 }
 else {
 if(data29 < 0 || isNaN(data29)){
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/max_children",schemaPath:"#/$defs/Lease/properties/max_children/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3426,7 +4208,7 @@ var valid3 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0,schemaPath:"#/$defs/Lease/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -3439,7 +4221,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/authorization_details",schemaPath:"#/properties/authorization_details/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3457,14 +4239,14 @@ if(errors === _errs65){
 if(data30 && typeof data30 == "object" && !Array.isArray(data30)){
 let missing2;
 if(((((((((((((((((((((data30.v === undefined) && (missing2 = "v")) || ((data30.id === undefined) && (missing2 = "id"))) || ((data30.type === undefined) && (missing2 = "type"))) || ((data30.grantor === undefined) && (missing2 = "grantor"))) || ((data30.grantor_key === undefined) && (missing2 = "grantor_key"))) || ((data30.grantee === undefined) && (missing2 = "grantee"))) || ((data30.grantee_key === undefined) && (missing2 = "grantee_key"))) || ((data30.audience === undefined) && (missing2 = "audience"))) || ((data30.granted_at === undefined) && (missing2 = "granted_at"))) || ((data30.not_before === undefined) && (missing2 = "not_before"))) || ((data30.expires_at === undefined) && (missing2 = "expires_at"))) || ((data30.scope === undefined) && (missing2 = "scope"))) || ((data30.level === undefined) && (missing2 = "level"))) || ((data30.revocable === undefined) && (missing2 = "revocable"))) || ((data30.revocation === undefined) && (missing2 = "revocation"))) || ((data30.max_depth === undefined) && (missing2 = "max_depth"))) || ((data30.parent === undefined) && (missing2 = "parent"))) || ((data30.task === undefined) && (missing2 = "task"))) || ((data30.nonce === undefined) && (missing2 = "nonce"))) || ((data30.signature === undefined) && (missing2 = "signature"))){
-validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate27.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs67 = errors;
 for(const key3 in data30){
-if(!(func12.call(schema41.properties, key3))){
-validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+if(!(func12.call(schema42.properties, key3))){
+validate27.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3473,7 +4255,7 @@ if(_errs67 === errors){
 if(data30.v !== undefined){
 const _errs68 = errors;
 if(1 !== data30.v){
-validate26.errors = [{instancePath:instancePath+"/delegation/v",schemaPath:"#/$defs/Delegation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/v",schemaPath:"#/$defs/Delegation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid16 = _errs68 === errors;
@@ -3488,18 +4270,18 @@ const _errs69 = errors;
 if(errors === _errs69){
 if(typeof data32 === "string"){
 if(func1(data32) > 128){
-validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data32) < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/id",schemaPath:"#/$defs/Delegation/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3513,11 +4295,11 @@ if(data30.type !== undefined){
 let data33 = data30.type;
 const _errs71 = errors;
 if(typeof data33 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data33 === "global") || (data33 === "scoped")) || (data33 === "single"))){
-validate26.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/enum",keyword:"enum",params:{allowedValues: schema41.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/type",schemaPath:"#/$defs/Delegation/properties/type/enum",keyword:"enum",params:{allowedValues: schema42.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid16 = _errs71 === errors;
@@ -3532,18 +4314,18 @@ const _errs73 = errors;
 if(errors === _errs73){
 if(typeof data34 === "string"){
 if(func1(data34) > 128){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data34) < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantor",schemaPath:"#/$defs/Delegation/properties/grantor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3559,12 +4341,12 @@ const _errs75 = errors;
 if(errors === _errs75){
 if(typeof data35 === "string"){
 if(!pattern6.test(data35)){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantor_key",schemaPath:"#/$defs/Delegation/properties/grantor_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3580,18 +4362,18 @@ const _errs77 = errors;
 if(errors === _errs77){
 if(typeof data36 === "string"){
 if(func1(data36) > 128){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data36) < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantee",schemaPath:"#/$defs/Delegation/properties/grantee/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3607,12 +4389,12 @@ const _errs79 = errors;
 if(errors === _errs79){
 if(typeof data37 === "string"){
 if(!pattern6.test(data37)){
-validate26.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/grantee_key",schemaPath:"#/$defs/Delegation/properties/grantee_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3628,12 +4410,12 @@ const _errs81 = errors;
 if(errors === _errs81){
 if(Array.isArray(data38)){
 if(data38.length > 64){
-validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
 if(data38.length < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -3645,18 +4427,18 @@ const _errs83 = errors;
 if(errors === _errs83){
 if(typeof data39 === "string"){
 if(func1(data39) > 64){
-validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data39) < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience/" + i11,schemaPath:"#/$defs/Delegation/properties/audience/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3669,7 +4451,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/audience",schemaPath:"#/$defs/Delegation/properties/audience/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3683,18 +4465,18 @@ if(data30.granted_at !== undefined){
 let data40 = data30.granted_at;
 const _errs85 = errors;
 if(!(((typeof data40 == "number") && (!(data40 % 1) && !isNaN(data40))) && (isFinite(data40)))){
-validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs85){
 if((typeof data40 == "number") && (isFinite(data40))){
 if(data40 > 9007199254740991 || isNaN(data40)){
-validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data40 < 0 || isNaN(data40)){
-validate26.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/granted_at",schemaPath:"#/$defs/Delegation/properties/granted_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3710,18 +4492,18 @@ if(data30.not_before !== undefined){
 let data41 = data30.not_before;
 const _errs87 = errors;
 if(!(((typeof data41 == "number") && (!(data41 % 1) && !isNaN(data41))) && (isFinite(data41)))){
-validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs87){
 if((typeof data41 == "number") && (isFinite(data41))){
 if(data41 > 9007199254740991 || isNaN(data41)){
-validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data41 < 0 || isNaN(data41)){
-validate26.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/not_before",schemaPath:"#/$defs/Delegation/properties/not_before/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -3799,7 +4581,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return false;
 }
 else {
@@ -3825,12 +4607,12 @@ const _errs95 = errors;
 if(errors === _errs95){
 if(Array.isArray(data43)){
 if(data43.length > 32){
-validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data43.length < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -3842,24 +4624,24 @@ const _errs97 = errors;
 if(errors === _errs97){
 if(typeof data44 === "string"){
 if(func1(data44) > 128){
-validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data44) < 1){
-validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern11.test(data44)){
-validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern24.test(data44)){
+validate27.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope/" + i12,schemaPath:"#/$defs/Delegation/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3872,7 +4654,7 @@ break;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/scope",schemaPath:"#/$defs/Delegation/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -3886,11 +4668,11 @@ if(data30.level !== undefined){
 let data45 = data30.level;
 const _errs99 = errors;
 if(typeof data45 !== "string"){
-validate26.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data45 === "inform") || (data45 === "request")) || (data45 === "execute")) || (data45 === "override"))){
-validate26.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/enum",keyword:"enum",params:{allowedValues: schema41.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/level",schemaPath:"#/$defs/Delegation/properties/level/enum",keyword:"enum",params:{allowedValues: schema42.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid16 = _errs99 === errors;
@@ -3902,7 +4684,7 @@ if(valid16){
 if(data30.revocable !== undefined){
 const _errs101 = errors;
 if(typeof data30.revocable !== "boolean"){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocable",schemaPath:"#/$defs/Delegation/properties/revocable/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocable",schemaPath:"#/$defs/Delegation/properties/revocable/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid16 = _errs101 === errors;
@@ -3918,14 +4700,14 @@ if(errors === _errs103){
 if(data47 && typeof data47 == "object" && !Array.isArray(data47)){
 let missing3;
 if(((data47.max_age_ms === undefined) && (missing3 = "max_age_ms")) || ((data47.status_key === undefined) && (missing3 = "status_key"))){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
 return false;
 }
 else {
 const _errs105 = errors;
 for(const key4 in data47){
 if(!((key4 === "max_age_ms") || (key4 === "status_key"))){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -3935,13 +4717,13 @@ if(data47.max_age_ms !== undefined){
 let data48 = data47.max_age_ms;
 const _errs106 = errors;
 if(!(((typeof data48 == "number") && (!(data48 % 1) && !isNaN(data48))) && (isFinite(data48)))){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs106){
 if((typeof data48 == "number") && (isFinite(data48))){
 if(data48 < 1000 || isNaN(data48)){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation/max_age_ms",schemaPath:"#/$defs/Delegation/properties/revocation/properties/max_age_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -3958,12 +4740,12 @@ const _errs108 = errors;
 if(errors === _errs108){
 if(typeof data49 === "string"){
 if(!pattern6.test(data49)){
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation/status_key",schemaPath:"#/$defs/Delegation/properties/revocation/properties/status_key/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -3977,7 +4759,7 @@ var valid20 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/revocation",schemaPath:"#/$defs/Delegation/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -3991,18 +4773,18 @@ if(data30.max_depth !== undefined){
 let data50 = data30.max_depth;
 const _errs110 = errors;
 if(!(((typeof data50 == "number") && (!(data50 % 1) && !isNaN(data50))) && (isFinite(data50)))){
-validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs110){
 if((typeof data50 == "number") && (isFinite(data50))){
 if(data50 > 4 || isNaN(data50)){
-validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4},message:"must be <= 4"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 4},message:"must be <= 4"}];
 return false;
 }
 else {
 if(data50 < 0 || isNaN(data50)){
-validate26.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/max_depth",schemaPath:"#/$defs/Delegation/properties/max_depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4068,7 +4850,7 @@ else {
 vErrors.push(err8);
 }
 errors++;
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return false;
 }
 else {
@@ -4154,7 +4936,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return false;
 }
 else {
@@ -4180,18 +4962,18 @@ const _errs124 = errors;
 if(errors === _errs124){
 if(typeof data53 === "string"){
 if(func1(data53) > 64){
-validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data53) < 22){
-validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/nonce",schemaPath:"#/$defs/Delegation/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4207,12 +4989,12 @@ const _errs126 = errors;
 if(errors === _errs126){
 if(typeof data54 === "string"){
 if(!pattern10.test(data54)){
-validate26.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate27.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate27.errors = [{instancePath:instancePath+"/delegation/signature",schemaPath:"#/$defs/Delegation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4244,7 +5026,7 @@ var valid16 = true;
 }
 }
 else {
-validate26.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/$defs/Delegation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4258,23 +5040,23 @@ var valid0 = true;
 }
 }
 else {
-validate26.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate27.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate26.errors = vErrors;
+validate27.errors = vErrors;
 return errors === 0;
 }
-validate26.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate27.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffResult = validate27;
-const schema42 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-result-v1","title":"HandoffResult","description":"What came of a handoff: files for a branch of the sender's home, and what was done.","type":"object","properties":{"v":{"const":1},"handoff":{"type":"string","minLength":1},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"outcome":{"type":"string","enum":["completed","failed"]},"text":{"type":"string","maxLength":65536},"code":{"anyOf":[{"type":"string","maxLength":64},{"type":"null"}]},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":1048576}},"required":["path","text"],"additionalProperties":false},"maxItems":1000},"lease":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"record":{"type":"object","properties":{"seq":{"type":"integer","minimum":0},"leaf":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["seq","leaf"],"additionalProperties":false},"finished_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","handoff","from","to","outcome","text","code","files","lease","record","finished_at","signature"],"additionalProperties":false};
+export const HandoffResult = validate28;
+const schema43 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-result-v1","title":"HandoffResult","description":"What came of a handoff: files for a branch of the sender's home, and what was done.","type":"object","properties":{"v":{"const":1},"handoff":{"type":"string","minLength":1},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"outcome":{"type":"string","enum":["completed","failed"]},"text":{"type":"string","maxLength":65536},"code":{"anyOf":[{"type":"string","maxLength":64},{"type":"null"}]},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":1048576}},"required":["path","text"],"additionalProperties":false},"maxItems":1000},"lease":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"record":{"type":"object","properties":{"seq":{"type":"integer","minimum":0},"leaf":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["seq","leaf"],"additionalProperties":false},"finished_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","handoff","from","to","outcome","text","code","files","lease","record","finished_at","signature"],"additionalProperties":false};
 
-function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-result-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate27.evaluated;
+const evaluated0 = validate28.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4285,14 +5067,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.handoff === undefined) && (missing0 = "handoff"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.outcome === undefined) && (missing0 = "outcome"))) || ((data.text === undefined) && (missing0 = "text"))) || ((data.code === undefined) && (missing0 = "code"))) || ((data.files === undefined) && (missing0 = "files"))) || ((data.lease === undefined) && (missing0 = "lease"))) || ((data.record === undefined) && (missing0 = "record"))) || ((data.finished_at === undefined) && (missing0 = "finished_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate27.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate28.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema42.properties, key0))){
-validate27.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema43.properties, key0))){
+validate28.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4301,7 +5083,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate27.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate28.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4316,12 +5098,12 @@ const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
 if(func1(data1) < 1){
-validate27.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate28.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/handoff",schemaPath:"#/properties/handoff/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4337,12 +5119,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4358,12 +5140,12 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4377,11 +5159,11 @@ if(data.outcome !== undefined){
 let data4 = data.outcome;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate27.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((data4 === "completed") || (data4 === "failed"))){
-validate27.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/enum",keyword:"enum",params:{allowedValues: schema42.properties.outcome.enum},message:"must be equal to one of the allowed values"}];
+validate28.errors = [{instancePath:instancePath+"/outcome",schemaPath:"#/properties/outcome/enum",keyword:"enum",params:{allowedValues: schema43.properties.outcome.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -4396,12 +5178,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func1(data5) > 65536){
-validate27.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate28.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4465,7 +5247,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate27.errors = vErrors;
+validate28.errors = vErrors;
 return false;
 }
 else {
@@ -4491,7 +5273,7 @@ const _errs19 = errors;
 if(errors === _errs19){
 if(Array.isArray(data7)){
 if(data7.length > 1000){
-validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -4504,14 +5286,14 @@ if(errors === _errs21){
 if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
 let missing1;
 if(((data8.path === undefined) && (missing1 = "path")) || ((data8.text === undefined) && (missing1 = "text"))){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs23 = errors;
 for(const key1 in data8){
 if(!((key1 === "path") || (key1 === "text"))){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4523,18 +5305,18 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data9 === "string"){
 if(func1(data9) > 1024){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(func1(data9) < 1){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4550,12 +5332,12 @@ const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data10 === "string"){
 if(func1(data10) > 1048576){
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 1048576},message:"must NOT have more than 1048576 characters"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 1048576},message:"must NOT have more than 1048576 characters"}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4569,7 +5351,7 @@ var valid3 = true;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4581,7 +5363,7 @@ break;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -4597,12 +5379,12 @@ const _errs28 = errors;
 if(errors === _errs28){
 if(typeof data11 === "string"){
 if(!pattern9.test(data11)){
-validate27.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate28.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/lease",schemaPath:"#/properties/lease/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4619,14 +5401,14 @@ if(errors === _errs30){
 if(data12 && typeof data12 == "object" && !Array.isArray(data12)){
 let missing2;
 if(((data12.seq === undefined) && (missing2 = "seq")) || ((data12.leaf === undefined) && (missing2 = "leaf"))){
-validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate28.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs32 = errors;
 for(const key2 in data12){
 if(!((key2 === "seq") || (key2 === "leaf"))){
-validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate28.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4636,13 +5418,13 @@ if(data12.seq !== undefined){
 let data13 = data12.seq;
 const _errs33 = errors;
 if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
-validate27.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate28.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs33){
 if((typeof data13 == "number") && (isFinite(data13))){
 if(data13 < 0 || isNaN(data13)){
-validate27.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate28.errors = [{instancePath:instancePath+"/record/seq",schemaPath:"#/properties/record/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4659,12 +5441,12 @@ const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data14 === "string"){
 if(!pattern9.test(data14)){
-validate27.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate28.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/record/leaf",schemaPath:"#/properties/record/properties/leaf/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4678,7 +5460,7 @@ var valid4 = true;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath:instancePath+"/record",schemaPath:"#/properties/record/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -4692,18 +5474,18 @@ if(data.finished_at !== undefined){
 let data15 = data.finished_at;
 const _errs37 = errors;
 if(!(((typeof data15 == "number") && (!(data15 % 1) && !isNaN(data15))) && (isFinite(data15)))){
-validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate28.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs37){
 if((typeof data15 == "number") && (isFinite(data15))){
 if(data15 > 9007199254740991 || isNaN(data15)){
-validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate28.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data15 < 0 || isNaN(data15)){
-validate27.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate28.errors = [{instancePath:instancePath+"/finished_at",schemaPath:"#/properties/finished_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -4721,12 +5503,12 @@ const _errs39 = errors;
 if(errors === _errs39){
 if(typeof data16 === "string"){
 if(!pattern10.test(data16)){
-validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate27.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4750,25 +5532,24 @@ var valid0 = true;
 }
 }
 else {
-validate27.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate28.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate27.errors = vErrors;
+validate28.errors = vErrors;
 return errors === 0;
 }
-validate27.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate28.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Handoff = validate28;
-const schema43 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
-const pattern35 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
-const pattern39 = new RegExp("^home_[a-z2-7]{26}$", "u");
+export const Handoff = validate29;
+const schema44 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
+const pattern48 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
-function validate28(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate28.evaluated;
+const evaluated0 = validate29.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4779,14 +5560,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((((((data.v === undefined) && (missing0 = "v")) || ((data.id === undefined) && (missing0 = "id"))) || ((data.from === undefined) && (missing0 = "from"))) || ((data.to === undefined) && (missing0 = "to"))) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.home === undefined) && (missing0 = "home"))) || ((data.base === undefined) && (missing0 = "base"))) || ((data.task === undefined) && (missing0 = "task"))) || ((data.files === undefined) && (missing0 = "files"))) || ((data.chain === undefined) && (missing0 = "chain"))) || ((data.taint === undefined) && (missing0 = "taint"))) || ((data.issued_at === undefined) && (missing0 = "issued_at"))) || ((data.expires_at === undefined) && (missing0 = "expires_at"))) || ((data.nonce === undefined) && (missing0 = "nonce"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate28.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate29.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema43.properties, key0))){
-validate28.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema44.properties, key0))){
+validate29.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -4795,7 +5576,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate28.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate29.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4809,13 +5590,13 @@ let data1 = data.id;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(!pattern35.test(data1)){
-validate28.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern48.test(data1)){
+validate29.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4831,12 +5612,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate29.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4852,12 +5633,12 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate29.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4873,12 +5654,12 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
 if(!pattern8.test(data4)){
-validate28.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate29.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4893,13 +5674,13 @@ let data5 = data.home;
 const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
-if(!pattern39.test(data5)){
-validate28.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!pattern12.test(data5)){
+validate29.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -4975,7 +5756,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate28.errors = vErrors;
+validate29.errors = vErrors;
 return false;
 }
 else {
@@ -5002,14 +5783,14 @@ if(errors === _errs19){
 if(data7 && typeof data7 == "object" && !Array.isArray(data7)){
 let missing1;
 if(((data7.text === undefined) && (missing1 = "text")) || ((data7.context === undefined) && (missing1 = "context"))){
-validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate29.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs21 = errors;
 for(const key1 in data7){
 if(!((key1 === "text") || (key1 === "context"))){
-validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate29.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5021,18 +5802,18 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data8 === "string"){
 if(func1(data8) > 65536){
-validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate29.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 else {
 if(func1(data8) < 1){
-validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate29.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/task/text",schemaPath:"#/properties/task/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5096,7 +5877,7 @@ else {
 vErrors.push(err8);
 }
 errors++;
-validate28.errors = vErrors;
+validate29.errors = vErrors;
 return false;
 }
 else {
@@ -5120,7 +5901,7 @@ var valid2 = true;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/task",schemaPath:"#/properties/task/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5136,7 +5917,7 @@ const _errs30 = errors;
 if(errors === _errs30){
 if(Array.isArray(data10)){
 if(data10.length > 1000){
-validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate29.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -5149,14 +5930,14 @@ if(errors === _errs32){
 if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
 let missing2;
 if((((data11.path === undefined) && (missing2 = "path")) || ((data11.text === undefined) && (missing2 = "text"))) || ((data11.label === undefined) && (missing2 = "label"))){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs34 = errors;
 for(const key2 in data11){
 if(!(((key2 === "path") || (key2 === "text")) || (key2 === "label"))){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5168,18 +5949,18 @@ const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data12 === "string"){
 if(func1(data12) > 1024){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(func1(data12) < 1){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/path",schemaPath:"#/properties/files/items/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5195,12 +5976,12 @@ const _errs37 = errors;
 if(errors === _errs37){
 if(typeof data13 === "string"){
 if(func1(data13) > 65536){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/text",schemaPath:"#/properties/files/items/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5216,18 +5997,18 @@ const _errs39 = errors;
 if(errors === _errs39){
 if(typeof data14 === "string"){
 if(func1(data14) > 512){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data14) < 1){
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0+"/label",schemaPath:"#/properties/files/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5242,7 +6023,7 @@ var valid5 = true;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/files/" + i0,schemaPath:"#/properties/files/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5254,7 +6035,7 @@ break;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate29.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5270,12 +6051,12 @@ const _errs41 = errors;
 if(errors === _errs41){
 if(Array.isArray(data15)){
 if(data15.length > 5){
-validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+validate29.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
 if(data15.length < 1){
-validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate29.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -5285,7 +6066,7 @@ for(let i1=0; i1<len1; i1++){
 let data16 = data15[i1];
 const _errs43 = errors;
 if(!(data16 && typeof data16 == "object" && !Array.isArray(data16))){
-validate28.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath:instancePath+"/chain/" + i1,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid6 = _errs43 === errors;
@@ -5297,7 +6078,7 @@ break;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate29.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5313,18 +6094,18 @@ const _errs45 = errors;
 if(errors === _errs45){
 if(typeof data17 === "string"){
 if(func1(data17) > 512){
-validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate29.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data17) < 1){
-validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate29.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/taint",schemaPath:"#/properties/taint/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5338,18 +6119,18 @@ if(data.issued_at !== undefined){
 let data18 = data.issued_at;
 const _errs47 = errors;
 if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate29.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs47){
 if((typeof data18 == "number") && (isFinite(data18))){
 if(data18 > 9007199254740991 || isNaN(data18)){
-validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate29.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data18 < 0 || isNaN(data18)){
-validate28.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate29.errors = [{instancePath:instancePath+"/issued_at",schemaPath:"#/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -5365,18 +6146,18 @@ if(data.expires_at !== undefined){
 let data19 = data.expires_at;
 const _errs49 = errors;
 if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
-validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate29.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs49){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 9007199254740991 || isNaN(data19)){
-validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate29.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data19 < 0 || isNaN(data19)){
-validate28.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate29.errors = [{instancePath:instancePath+"/expires_at",schemaPath:"#/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -5394,18 +6175,18 @@ const _errs51 = errors;
 if(errors === _errs51){
 if(typeof data20 === "string"){
 if(func1(data20) > 64){
-validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate29.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data20) < 22){
-validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
+validate29.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/minLength",keyword:"minLength",params:{limit: 22},message:"must NOT have fewer than 22 characters"}];
 return false;
 }
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/nonce",schemaPath:"#/properties/nonce/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5421,12 +6202,12 @@ const _errs53 = errors;
 if(errors === _errs53){
 if(typeof data21 === "string"){
 if(!pattern10.test(data21)){
-validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate29.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate28.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate29.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5453,23 +6234,23 @@ var valid0 = true;
 }
 }
 else {
-validate28.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate29.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate28.errors = vErrors;
+validate29.errors = vErrors;
 return errors === 0;
 }
-validate28.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate29.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Identity = validate29;
-const schema44 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:identity-v1","title":"Identity","description":"identity.json of a node: who it is, how it names memory levels, whom it lets speak.","type":"object","properties":{"v":{"const":1},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"peer_id":{"type":"string","minLength":40,"maxLength":64},"owner":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["name","did"],"additionalProperties":false},"home":{"anyOf":[{"type":"string","pattern":"^home_[a-z2-7]{26}$"},{"type":"null"}]},"created_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"memory_level_map":{"type":"object","properties":{"hot":{"type":"string","minLength":1},"warm":{"type":"string","minLength":1},"cold":{"type":"string","minLength":1}},"required":["hot","warm","cold"],"additionalProperties":false},"memory_storage":{"type":"string","minLength":1},"delegations":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1}},"required":["agent","scope","level"],"additionalProperties":false}}},"required":["v","name","did","peer_id","owner","home","created_at","memory_level_map","memory_storage","delegations"],"additionalProperties":false};
+export const Identity = validate30;
+const schema45 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:identity-v1","title":"Identity","description":"identity.json of a node: who it is, how it names memory levels, whom it lets speak.","type":"object","properties":{"v":{"const":1},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"peer_id":{"type":"string","minLength":40,"maxLength":64},"owner":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["name","did"],"additionalProperties":false},"home":{"anyOf":[{"type":"string","pattern":"^home_[a-z2-7]{26}$"},{"type":"null"}]},"created_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"memory_level_map":{"type":"object","properties":{"hot":{"type":"string","minLength":1},"warm":{"type":"string","minLength":1},"cold":{"type":"string","minLength":1}},"required":["hot","warm","cold"],"additionalProperties":false},"memory_storage":{"type":"string","minLength":1},"delegations":{"type":"array","items":{"type":"object","properties":{"agent":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"delegation_id":{"type":"string","minLength":1}},"required":["agent","scope","level"],"additionalProperties":false}}},"required":["v","name","did","peer_id","owner","home","created_at","memory_level_map","memory_storage","delegations"],"additionalProperties":false};
 
-function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:identity-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate29.evaluated;
+const evaluated0 = validate30.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5480,14 +6261,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((data.v === undefined) && (missing0 = "v")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.did === undefined) && (missing0 = "did"))) || ((data.peer_id === undefined) && (missing0 = "peer_id"))) || ((data.owner === undefined) && (missing0 = "owner"))) || ((data.home === undefined) && (missing0 = "home"))) || ((data.created_at === undefined) && (missing0 = "created_at"))) || ((data.memory_level_map === undefined) && (missing0 = "memory_level_map"))) || ((data.memory_storage === undefined) && (missing0 = "memory_storage"))) || ((data.delegations === undefined) && (missing0 = "delegations"))){
-validate29.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate30.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema44.properties, key0))){
-validate29.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema45.properties, key0))){
+validate30.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5496,7 +6277,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate29.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate30.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5511,18 +6292,18 @@ const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
 if(func1(data1) > 128){
-validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate30.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data1) < 1){
-validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5538,12 +6319,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate29.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate30.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5559,18 +6340,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func1(data3) > 64){
-validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate30.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 40){
-validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"}];
+validate30.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/peer_id",schemaPath:"#/properties/peer_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5587,14 +6368,14 @@ if(errors === _errs9){
 if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 let missing1;
 if(((data4.name === undefined) && (missing1 = "name")) || ((data4.did === undefined) && (missing1 = "did"))){
-validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate30.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs11 = errors;
 for(const key1 in data4){
 if(!((key1 === "name") || (key1 === "did"))){
-validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate30.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5606,18 +6387,18 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(func1(data5) > 128){
-validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate30.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data5) < 1){
-validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/owner/name",schemaPath:"#/properties/owner/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5633,12 +6414,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern6.test(data6)){
-validate29.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate30.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/owner/did",schemaPath:"#/properties/owner/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5652,7 +6433,7 @@ var valid1 = true;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/owner",schemaPath:"#/properties/owner/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5670,7 +6451,7 @@ let valid2 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(!pattern39.test(data7)){
+if(!pattern12.test(data7)){
 const err0 = {instancePath:instancePath+"/home",schemaPath:"#/properties/home/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -5716,7 +6497,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate29.errors = vErrors;
+validate30.errors = vErrors;
 return false;
 }
 else {
@@ -5740,18 +6521,18 @@ if(data.created_at !== undefined){
 let data8 = data.created_at;
 const _errs22 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate30.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs22){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 9007199254740991 || isNaN(data8)){
-validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate30.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data8 < 0 || isNaN(data8)){
-validate29.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate30.errors = [{instancePath:instancePath+"/created_at",schemaPath:"#/properties/created_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -5770,14 +6551,14 @@ if(errors === _errs24){
 if(data9 && typeof data9 == "object" && !Array.isArray(data9)){
 let missing2;
 if((((data9.hot === undefined) && (missing2 = "hot")) || ((data9.warm === undefined) && (missing2 = "warm"))) || ((data9.cold === undefined) && (missing2 = "cold"))){
-validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
 const _errs26 = errors;
 for(const key2 in data9){
 if(!(((key2 === "hot") || (key2 === "warm")) || (key2 === "cold"))){
-validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5789,12 +6570,12 @@ const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data10 === "string"){
 if(func1(data10) < 1){
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/hot",schemaPath:"#/properties/memory_level_map/properties/hot/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5810,12 +6591,12 @@ const _errs29 = errors;
 if(errors === _errs29){
 if(typeof data11 === "string"){
 if(func1(data11) < 1){
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/warm",schemaPath:"#/properties/memory_level_map/properties/warm/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5831,12 +6612,12 @@ const _errs31 = errors;
 if(errors === _errs31){
 if(typeof data12 === "string"){
 if(func1(data12) < 1){
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map/cold",schemaPath:"#/properties/memory_level_map/properties/cold/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5851,7 +6632,7 @@ var valid3 = true;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/memory_level_map",schemaPath:"#/properties/memory_level_map/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -5867,12 +6648,12 @@ const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data13 === "string"){
 if(func1(data13) < 1){
-validate29.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/memory_storage",schemaPath:"#/properties/memory_storage/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5896,14 +6677,14 @@ if(errors === _errs37){
 if(data15 && typeof data15 == "object" && !Array.isArray(data15)){
 let missing3;
 if((((data15.agent === undefined) && (missing3 = "agent")) || ((data15.scope === undefined) && (missing3 = "scope"))) || ((data15.level === undefined) && (missing3 = "level"))){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"}];
 return false;
 }
 else {
 const _errs39 = errors;
 for(const key3 in data15){
 if(!((((key3 === "agent") || (key3 === "scope")) || (key3 === "level")) || (key3 === "delegation_id"))){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -5915,18 +6696,18 @@ const _errs40 = errors;
 if(errors === _errs40){
 if(typeof data16 === "string"){
 if(func1(data16) > 128){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data16) < 1){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/agent",schemaPath:"#/properties/delegations/items/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5942,7 +6723,7 @@ const _errs42 = errors;
 if(errors === _errs42){
 if(Array.isArray(data17)){
 if(data17.length < 1){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -5954,24 +6735,24 @@ const _errs44 = errors;
 if(errors === _errs44){
 if(typeof data18 === "string"){
 if(func1(data18) > 128){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data18) < 1){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 else {
-if(!pattern11.test(data18)){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+if(!pattern24.test(data18)){
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
 return false;
 }
 }
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope/" + i1,schemaPath:"#/properties/delegations/items/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -5983,7 +6764,7 @@ break;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/scope",schemaPath:"#/properties/delegations/items/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -5997,11 +6778,11 @@ if(data15.level !== undefined){
 let data19 = data15.level;
 const _errs46 = errors;
 if(typeof data19 !== "string"){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data19 === "inform") || (data19 === "request")) || (data19 === "execute")) || (data19 === "override"))){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/enum",keyword:"enum",params:{allowedValues: schema44.properties.delegations.items.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/level",schemaPath:"#/properties/delegations/items/properties/level/enum",keyword:"enum",params:{allowedValues: schema45.properties.delegations.items.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs46 === errors;
@@ -6016,12 +6797,12 @@ const _errs48 = errors;
 if(errors === _errs48){
 if(typeof data20 === "string"){
 if(func1(data20) < 1){
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0+"/delegation_id",schemaPath:"#/properties/delegations/items/properties/delegation_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6037,7 +6818,7 @@ var valid5 = true;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath:instancePath+"/delegations/" + i0,schemaPath:"#/properties/delegations/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -6048,7 +6829,7 @@ break;
 }
 }
 else {
-validate29.errors = [{instancePath:instancePath+"/delegations",schemaPath:"#/properties/delegations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate30.errors = [{instancePath:instancePath+"/delegations",schemaPath:"#/properties/delegations/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -6070,24 +6851,24 @@ var valid0 = true;
 }
 }
 else {
-validate29.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate30.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate29.errors = vErrors;
+validate30.errors = vErrors;
 return errors === 0;
 }
-validate29.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate30.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Memory = validate30;
-const schema45 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
-const pattern45 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+export const Memory = validate31;
+const schema46 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
+const pattern58 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
-function validate30(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:memory-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate30.evaluated;
+const evaluated0 = validate31.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6098,7 +6879,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.id === undefined) && (missing0 = "id")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.content === undefined) && (missing0 = "content"))) || ((data.timestamp === undefined) && (missing0 = "timestamp"))) || ((data.level === undefined) && (missing0 = "level"))){
-validate30.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate31.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
@@ -6107,13 +6888,13 @@ let data0 = data.id;
 const _errs1 = errors;
 if(errors === _errs1){
 if(typeof data0 === "string"){
-if(!pattern45.test(data0)){
-validate30.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern58.test(data0)){
+validate31.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6127,11 +6908,11 @@ if(data.type !== undefined){
 let data1 = data.type;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate30.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((((data1 === "event") || (data1 === "decision")) || (data1 === "lesson")) || (data1 === "todo")) || (data1 === "discovery")) || (data1 === "preference")) || (data1 === "identity")) || (data1 === "other"))){
-validate30.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema45.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate31.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema46.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -6146,18 +6927,18 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(func1(data2) > 2048){
-validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
+validate31.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate31.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/content",schemaPath:"#/properties/content/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6173,7 +6954,7 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(Array.isArray(data3)){
 if(data3.length > 64){
-validate30.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate31.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -6185,18 +6966,18 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
 if(func1(data4) > 32){
-validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+validate31.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 else {
 if(func1(data4) < 1){
-validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate31.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/tags/" + i0,schemaPath:"#/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6208,7 +6989,7 @@ break;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate31.errors = [{instancePath:instancePath+"/tags",schemaPath:"#/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -6222,18 +7003,18 @@ if(data.timestamp !== undefined){
 let data5 = data.timestamp;
 const _errs11 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate31.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs11){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate31.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate30.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate31.errors = [{instancePath:instancePath+"/timestamp",schemaPath:"#/properties/timestamp/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -6249,11 +7030,11 @@ if(data.source !== undefined){
 let data6 = data.source;
 const _errs13 = errors;
 if(typeof data6 !== "string"){
-validate30.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((((data6 === "session") || (data6 === "user")) || (data6 === "system")) || (data6 === "skill")) || (data6 === "agent"))){
-validate30.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/enum",keyword:"enum",params:{allowedValues: schema45.properties.source.enum},message:"must be equal to one of the allowed values"}];
+validate31.errors = [{instancePath:instancePath+"/source",schemaPath:"#/properties/source/enum",keyword:"enum",params:{allowedValues: schema46.properties.source.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs13 === errors;
@@ -6266,11 +7047,11 @@ if(data.level !== undefined){
 let data7 = data.level;
 const _errs15 = errors;
 if(typeof data7 !== "string"){
-validate30.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data7 === "hot") || (data7 === "warm")) || (data7 === "cold"))){
-validate30.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema45.properties.level.enum},message:"must be equal to one of the allowed values"}];
+validate31.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema46.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs15 === errors;
@@ -6285,7 +7066,7 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(Array.isArray(data8)){
 if(data8.length > 2048){
-validate30.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/maxItems",keyword:"maxItems",params:{limit: 2048},message:"must NOT have more than 2048 items"}];
+validate31.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/maxItems",keyword:"maxItems",params:{limit: 2048},message:"must NOT have more than 2048 items"}];
 return false;
 }
 else {
@@ -6295,7 +7076,7 @@ for(let i1=0; i1<len1; i1++){
 let data9 = data8[i1];
 const _errs19 = errors;
 if(!((typeof data9 == "number") && (isFinite(data9)))){
-validate30.errors = [{instancePath:instancePath+"/embedding/" + i1,schemaPath:"#/properties/embedding/items/type",keyword:"type",params:{type: "number"},message:"must be number"}];
+validate31.errors = [{instancePath:instancePath+"/embedding/" + i1,schemaPath:"#/properties/embedding/items/type",keyword:"type",params:{type: "number"},message:"must be number"}];
 return false;
 }
 var valid2 = _errs19 === errors;
@@ -6306,7 +7087,7 @@ break;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate31.errors = [{instancePath:instancePath+"/embedding",schemaPath:"#/properties/embedding/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -6320,7 +7101,7 @@ if(data.metadata !== undefined){
 let data10 = data.metadata;
 const _errs21 = errors;
 if(!(data10 && typeof data10 == "object" && !Array.isArray(data10))){
-validate30.errors = [{instancePath:instancePath+"/metadata",schemaPath:"#/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath:instancePath+"/metadata",schemaPath:"#/properties/metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs21 === errors;
@@ -6337,7 +7118,7 @@ if(data11 && typeof data11 == "object" && !Array.isArray(data11)){
 if(data11.strict !== undefined){
 const _errs25 = errors;
 if(typeof data11.strict !== "boolean"){
-validate30.errors = [{instancePath:instancePath+"/fault_tolerance/strict",schemaPath:"#/properties/fault_tolerance/properties/strict/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate31.errors = [{instancePath:instancePath+"/fault_tolerance/strict",schemaPath:"#/properties/fault_tolerance/properties/strict/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs25 === errors;
@@ -6349,7 +7130,7 @@ if(valid3){
 if(data11.compatibility !== undefined){
 const _errs27 = errors;
 if(typeof data11.compatibility !== "string"){
-validate30.errors = [{instancePath:instancePath+"/fault_tolerance/compatibility",schemaPath:"#/properties/fault_tolerance/properties/compatibility/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/fault_tolerance/compatibility",schemaPath:"#/properties/fault_tolerance/properties/compatibility/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid3 = _errs27 === errors;
@@ -6361,7 +7142,7 @@ if(valid3){
 if(data11.strict_schema !== undefined){
 const _errs29 = errors;
 if(typeof data11.strict_schema !== "boolean"){
-validate30.errors = [{instancePath:instancePath+"/fault_tolerance/strict_schema",schemaPath:"#/properties/fault_tolerance/properties/strict_schema/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate31.errors = [{instancePath:instancePath+"/fault_tolerance/strict_schema",schemaPath:"#/properties/fault_tolerance/properties/strict_schema/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid3 = _errs29 === errors;
@@ -6373,7 +7154,7 @@ var valid3 = true;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/fault_tolerance",schemaPath:"#/properties/fault_tolerance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath:instancePath+"/fault_tolerance",schemaPath:"#/properties/fault_tolerance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -6397,7 +7178,7 @@ if(errors === _errs33){
 if(data16 && typeof data16 == "object" && !Array.isArray(data16)){
 let missing1;
 if(((data16.target_id === undefined) && (missing1 = "target_id")) || ((data16.relation === undefined) && (missing1 = "relation"))){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
@@ -6407,18 +7188,18 @@ const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data17 === "string"){
 if(func1(data17) > 128){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data17) < 1){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/target_id",schemaPath:"#/properties/links/items/properties/target_id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -6432,11 +7213,11 @@ if(data16.relation !== undefined){
 let data18 = data16.relation;
 const _errs37 = errors;
 if(typeof data18 !== "string"){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((data18 === "causes") || (data18 === "relates_to")) || (data18 === "extends")) || (data18 === "contradicts")) || (data18 === "resolved_by")) || (data18 === "caused_by"))){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/enum",keyword:"enum",params:{allowedValues: schema45.properties.links.items.properties.relation.enum},message:"must be equal to one of the allowed values"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/relation",schemaPath:"#/properties/links/items/properties/relation/enum",keyword:"enum",params:{allowedValues: schema46.properties.links.items.properties.relation.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid5 = _errs37 === errors;
@@ -6451,18 +7232,18 @@ const _errs39 = errors;
 if(errors === _errs39){
 if((typeof data19 == "number") && (isFinite(data19))){
 if(data19 > 1 || isNaN(data19)){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1},message:"must be <= 1"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1},message:"must be <= 1"}];
 return false;
 }
 else {
 if(data19 < 0 || isNaN(data19)){
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/type",keyword:"type",params:{type: "number"},message:"must be number"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2+"/weight",schemaPath:"#/properties/links/items/properties/weight/type",keyword:"type",params:{type: "number"},message:"must be number"}];
 return false;
 }
 }
@@ -6476,7 +7257,7 @@ var valid5 = true;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath:instancePath+"/links/" + i2,schemaPath:"#/properties/links/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -6487,7 +7268,7 @@ break;
 }
 }
 else {
-validate30.errors = [{instancePath:instancePath+"/links",schemaPath:"#/properties/links/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate31.errors = [{instancePath:instancePath+"/links",schemaPath:"#/properties/links/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -6501,7 +7282,7 @@ if(data.link_metadata !== undefined){
 let data20 = data.link_metadata;
 const _errs41 = errors;
 if(!(data20 && typeof data20 == "object" && !Array.isArray(data20))){
-validate30.errors = [{instancePath:instancePath+"/link_metadata",schemaPath:"#/properties/link_metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath:instancePath+"/link_metadata",schemaPath:"#/properties/link_metadata/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs41 === errors;
@@ -6514,7 +7295,7 @@ if(data.business_context !== undefined){
 let data21 = data.business_context;
 const _errs43 = errors;
 if(!(data21 && typeof data21 == "object" && !Array.isArray(data21))){
-validate30.errors = [{instancePath:instancePath+"/business_context",schemaPath:"#/properties/business_context/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath:instancePath+"/business_context",schemaPath:"#/properties/business_context/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs43 === errors;
@@ -6537,47 +7318,16 @@ var valid0 = true;
 }
 }
 else {
-validate30.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate31.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate30.errors = vErrors;
+validate31.errors = vErrors;
 return errors === 0;
 }
-validate30.evaluated = {"props":{"id":true,"type":true,"content":true,"tags":true,"timestamp":true,"source":true,"level":true,"embedding":true,"metadata":true,"fault_tolerance":true,"links":true,"link_metadata":true,"business_context":true},"dynamicProps":false,"dynamicItems":false};
+validate31.evaluated = {"props":{"id":true,"type":true,"content":true,"tags":true,"timestamp":true,"source":true,"level":true,"embedding":true,"metadata":true,"fault_tolerance":true,"links":true,"link_metadata":true,"business_context":true},"dynamicProps":false,"dynamicItems":false};
 
-export const NodeStatus = validate32;
-const schema47 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate32(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate32.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate32.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate32.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate32.errors = vErrors;
-return errors === 0;
-}
-validate32.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const PeersList = validate33;
+export const NodeStatus = validate33;
 const schema48 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate33(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -6608,8 +7358,8 @@ return errors === 0;
 }
 validate33.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const PeersDial = validate34;
-const schema49 = {"type":"object","properties":{"address":{"type":"string","minLength":1,"maxLength":512}},"required":["address"],"additionalProperties":false};
+export const PeersList = validate34;
+const schema49 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate34(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6623,44 +7373,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.address === undefined) && (missing0 = "address")){
-validate34.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "address")){
 validate34.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.address !== undefined){
-let data0 = data.address;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func1(data0) > 512){
-validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data0) < 1){
-validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate34.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
 }
 }
 else {
@@ -6673,8 +7389,8 @@ return errors === 0;
 }
 validate34.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesRefs = validate35;
-const schema50 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
+export const PeersDial = validate35;
+const schema50 = {"type":"object","properties":{"address":{"type":"string","minLength":1,"maxLength":512}},"required":["address"],"additionalProperties":false};
 
 function validate35(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6688,28 +7404,41 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.address === undefined) && (missing0 = "address")){
+validate35.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
+if(!(key0 === "address")){
 validate35.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.address !== undefined){
+let data0 = data.address;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
-validate35.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(func1(data0) > 512){
+validate35.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
+}
+else {
+if(func1(data0) < 1){
+validate35.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
 }
 }
 else {
-validate35.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate35.errors = [{instancePath:instancePath+"/address",schemaPath:"#/properties/address/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
+}
 }
 }
 }
@@ -6725,9 +7454,8 @@ return errors === 0;
 }
 validate35.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesList = validate36;
-const schema51 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
-const pattern48 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
+export const FilesRefs = validate36;
+const schema51 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
 
 function validate36(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6741,15 +7469,9 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.branch === undefined) && (missing0 = "branch")){
-validate36.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "path"))){
+if(!(key0 === "home")){
 validate36.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6761,7 +7483,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate36.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6769,55 +7491,6 @@ return false;
 else {
 validate36.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.branch !== undefined){
-let data1 = data.branch;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern48.test(data1)){
-validate36.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
-return false;
-}
-}
-else {
-validate36.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.path !== undefined){
-let data2 = data.path;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 1024){
-validate36.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
-return false;
-}
-}
-else {
-validate36.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -6833,8 +7506,9 @@ return errors === 0;
 }
 validate36.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesRead = validate37;
-const schema52 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"}},"required":["branch","path"],"additionalProperties":false};
+export const FilesList = validate37;
+const schema52 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
+const pattern61 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
 
 function validate37(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6849,7 +7523,7 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate37.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
@@ -6868,7 +7542,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate37.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -6889,7 +7563,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern48.test(data1)){
+if(!pattern61.test(data1)){
 validate37.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -6913,12 +7587,6 @@ if(typeof data2 === "string"){
 if(func1(data2) > 1024){
 validate37.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
-}
-else {
-if(func1(data2) < 1){
-validate37.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
 }
 }
 else {
@@ -6946,8 +7614,8 @@ return errors === 0;
 }
 validate37.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesWrite = validate38;
-const schema53 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+export const FilesRead = validate38;
+const schema53 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"}},"required":["branch","path"],"additionalProperties":false};
 
 function validate38(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -6969,7 +7637,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "text")) || (key0 === "delete")) || (key0 === "message")) || (key0 === "label")) || (key0 === "expect"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "path"))){
 validate38.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -6981,7 +7649,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate38.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7002,7 +7670,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern48.test(data1)){
+if(!pattern61.test(data1)){
 validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -7044,6 +7712,119 @@ var valid0 = _errs6 === errors;
 else {
 var valid0 = true;
 }
+}
+}
+}
+}
+}
+else {
+validate38.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate38.errors = vErrors;
+return errors === 0;
+}
+validate38.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const FilesWrite = validate39;
+const schema54 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+
+function validate39(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate39.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))){
+validate39.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "text")) || (key0 === "delete")) || (key0 === "message")) || (key0 === "label")) || (key0 === "expect"))){
+validate39.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.branch !== undefined){
+let data1 = data.branch;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern61.test(data1)){
+validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 1024){
+validate39.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate39.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate39.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 if(valid0){
 if(data.text !== undefined){
 let data3 = data.text;
@@ -7051,12 +7832,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func1(data3) > 8388608){
-validate38.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 8388608},message:"must NOT have more than 8388608 characters"}];
+validate39.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 8388608},message:"must NOT have more than 8388608 characters"}];
 return false;
 }
 }
 else {
-validate38.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate39.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7069,7 +7850,7 @@ if(valid0){
 if(data.delete !== undefined){
 const _errs10 = errors;
 if(typeof data.delete !== "boolean"){
-validate38.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate39.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -7084,12 +7865,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(func1(data5) > 1024){
-validate38.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate39.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 }
 else {
-validate38.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate39.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7105,18 +7886,18 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(func1(data6) > 512){
-validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data6) < 1){
-validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate38.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate39.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7192,7 +7973,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate38.errors = vErrors;
+validate39.errors = vErrors;
 return false;
 }
 else {
@@ -7222,119 +8003,6 @@ var valid0 = true;
 }
 }
 else {
-validate38.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate38.errors = vErrors;
-return errors === 0;
-}
-validate38.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const FilesLog = validate39;
-const schema54 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"limit":{"type":"integer","minimum":1,"maximum":200}},"required":["branch"],"additionalProperties":false};
-
-function validate39(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate39.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.branch === undefined) && (missing0 = "branch")){
-validate39.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "limit"))){
-validate39.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
-validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate39.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.branch !== undefined){
-let data1 = data.branch;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern48.test(data1)){
-validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
-return false;
-}
-}
-else {
-validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data2 = data.limit;
-const _errs6 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs6){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 200 || isNaN(data2)){
-validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data2 < 1 || isNaN(data2)){
-validate39.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
 validate39.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -7344,8 +8012,8 @@ return errors === 0;
 }
 validate39.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryCreate = validate40;
-const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
+export const FilesLog = validate40;
+const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"limit":{"type":"integer","minimum":1,"maximum":200}},"required":["branch"],"additionalProperties":false};
 
 function validate40(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7360,14 +8028,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.entry === undefined) && (missing0 = "entry")){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate40.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "limit"))){
 validate40.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7379,7 +8047,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate40.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7395,12 +8063,20 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.entry !== undefined){
-let data1 = data.entry;
+if(data.branch !== undefined){
+let data1 = data.branch;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate40.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern61.test(data1)){
+validate40.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
+}
+}
+else {
+validate40.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -7408,25 +8084,25 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.label !== undefined){
-let data2 = data.label;
+if(data.limit !== undefined){
+let data2 = data.limit;
 const _errs6 = errors;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+validate40.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 512){
-validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 200 || isNaN(data2)){
+validate40.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
 return false;
 }
 else {
-if(func1(data2) < 1){
-validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(data2 < 1 || isNaN(data2)){
+validate40.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
-}
-else {
-validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 var valid0 = _errs6 === errors;
@@ -7449,8 +8125,8 @@ return errors === 0;
 }
 validate40.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryBatch = validate41;
-const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"extra":{"type":"object","description":"front matter of another program, kept as it is"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100},"existing":{"type":"string","enum":["refuse","keep"],"description":"what happens to an id that is here already; default refuse"}},"required":["items"],"additionalProperties":false};
+export const MemoryCreate = validate41;
+const schema56 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
 
 function validate41(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7465,14 +8141,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.items === undefined) && (missing0 = "items")){
+if((data.entry === undefined) && (missing0 = "entry")){
 validate41.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "items")) || (key0 === "existing"))){
+if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
 validate41.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7484,7 +8160,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate41.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7500,117 +8176,12 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.items !== undefined){
-let data1 = data.items;
+if(data.entry !== undefined){
+let data1 = data.entry;
 const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 100){
-validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate41.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-if(data1.length < 1){
-validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(errors === _errs6){
-if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
-let missing1;
-if((data2.entry === undefined) && (missing1 = "entry")){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs8 = errors;
-for(const key1 in data2){
-if(!(((key1 === "entry") || (key1 === "label")) || (key1 === "extra"))){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs8 === errors){
-if(data2.entry !== undefined){
-let data3 = data2.entry;
-const _errs9 = errors;
-if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs9 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data2.label !== undefined){
-let data4 = data2.label;
-const _errs11 = errors;
-if(errors === _errs11){
-if(typeof data4 === "string"){
-if(func1(data4) > 512){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data4) < 1){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs11 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data2.extra !== undefined){
-let data5 = data2.extra;
-const _errs13 = errors;
-if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
-validate41.errors = [{instancePath:instancePath+"/items/" + i0+"/extra",schemaPath:"#/properties/items/items/properties/extra/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs13 === errors;
-}
-else {
-var valid2 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate41.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate41.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
@@ -7618,18 +8189,28 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.existing !== undefined){
-let data6 = data.existing;
-const _errs15 = errors;
-if(typeof data6 !== "string"){
-validate41.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(data.label !== undefined){
+let data2 = data.label;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 512){
+validate41.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
-if(!((data6 === "refuse") || (data6 === "keep"))){
-validate41.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/enum",keyword:"enum",params:{allowedValues: schema56.properties.existing.enum},message:"must be equal to one of the allowed values"}];
+else {
+if(func1(data2) < 1){
+validate41.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
-var valid0 = _errs15 === errors;
+}
+}
+else {
+validate41.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
@@ -7649,8 +8230,8 @@ return errors === 0;
 }
 validate41.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryGet = validate42;
-const schema57 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const MemoryBatch = validate42;
+const schema57 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"extra":{"type":"object","description":"front matter of another program, kept as it is"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100},"existing":{"type":"string","enum":["refuse","keep"],"description":"what happens to an id that is here already; default refuse"}},"required":["items"],"additionalProperties":false};
 
 function validate42(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7665,14 +8246,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if((data.items === undefined) && (missing0 = "items")){
 validate42.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!(((key0 === "home") || (key0 === "items")) || (key0 === "existing"))){
 validate42.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7684,7 +8265,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate42.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7700,18 +8281,115 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.items !== undefined){
+let data1 = data.items;
 const _errs4 = errors;
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
-validate42.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(Array.isArray(data1)){
+if(data1.length > 100){
+validate42.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+if(data1.length < 1){
+validate42.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
+let missing1;
+if((data2.entry === undefined) && (missing1 = "entry")){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs8 = errors;
+for(const key1 in data2){
+if(!(((key1 === "entry") || (key1 === "label")) || (key1 === "extra"))){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs8 === errors){
+if(data2.entry !== undefined){
+let data3 = data2.entry;
+const _errs9 = errors;
+if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs9 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.label !== undefined){
+let data4 = data2.label;
+const _errs11 = errors;
+if(errors === _errs11){
+if(typeof data4 === "string"){
+if(func1(data4) > 512){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data4) < 1){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
+}
 else {
-validate42.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate42.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.extra !== undefined){
+let data5 = data2.extra;
+const _errs13 = errors;
+if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
+validate42.errors = [{instancePath:instancePath+"/items/" + i0+"/extra",schemaPath:"#/properties/items/items/properties/extra/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs13 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate42.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate42.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -7719,6 +8397,24 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.existing !== undefined){
+let data6 = data.existing;
+const _errs15 = errors;
+if(typeof data6 !== "string"){
+validate42.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((data6 === "refuse") || (data6 === "keep"))){
+validate42.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/enum",keyword:"enum",params:{allowedValues: schema57.properties.existing.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs15 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -7734,8 +8430,8 @@ return errors === 0;
 }
 validate42.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryList = validate43;
-const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+export const MemoryGet = validate43;
+const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
 
 function validate43(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7749,9 +8445,15 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate43.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+if(!((key0 === "home") || (key0 === "id"))){
 validate43.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -7763,7 +8465,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate43.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -7779,24 +8481,103 @@ else {
 var valid0 = true;
 }
 if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern58.test(data1)){
+validate43.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate43.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate43.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate43.errors = vErrors;
+return errors === 0;
+}
+validate43.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryList = validate44;
+const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+
+function validate44(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate44.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+validate44.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
 if(data.level !== undefined){
 let data1 = data.level;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func1(data1) > 32){
-validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+validate44.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 else {
 if(func1(data1) < 1){
-validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate44.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate43.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate44.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7810,11 +8591,11 @@ if(data.type !== undefined){
 let data2 = data.type;
 const _errs6 = errors;
 if(typeof data2 !== "string"){
-validate43.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate44.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((((((data2 === "event") || (data2 === "decision")) || (data2 === "lesson")) || (data2 === "todo")) || (data2 === "discovery")) || (data2 === "preference")) || (data2 === "identity")) || (data2 === "other"))){
-validate43.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema58.properties.type.enum},message:"must be equal to one of the allowed values"}];
+validate44.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema59.properties.type.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -7827,18 +8608,18 @@ if(data.limit !== undefined){
 let data3 = data.limit;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate44.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 200 || isNaN(data3)){
-validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+validate44.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
 return false;
 }
 else {
 if(data3 < 1 || isNaN(data3)){
-validate43.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate44.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -7856,12 +8637,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
 if(func1(data4) > 256){
-validate43.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate44.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate43.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate44.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -7874,7 +8655,7 @@ if(valid0){
 if(data.include_deleted !== undefined){
 const _errs12 = errors;
 if(typeof data.include_deleted !== "boolean"){
-validate43.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate44.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -7883,113 +8664,6 @@ else {
 var valid0 = true;
 }
 }
-}
-}
-}
-}
-}
-}
-else {
-validate43.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate43.errors = vErrors;
-return errors === 0;
-}
-validate43.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const MemoryDelete = validate44;
-const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
-
-function validate44(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate44.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.id === undefined) && (missing0 = "id")){
-validate44.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
-validate44.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
-validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate44.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
-validate44.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
-return false;
-}
-}
-else {
-validate44.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 256){
-validate44.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
-return false;
-}
-}
-else {
-validate44.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -8006,8 +8680,8 @@ return errors === 0;
 }
 validate44.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryRestore = validate45;
-const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const MemoryDelete = validate45;
+const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
 
 function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8029,7 +8703,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
 validate45.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8041,7 +8715,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate45.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -8062,7 +8736,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
+if(!pattern58.test(data1)){
 validate45.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -8076,6 +8750,28 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate45.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate45.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -8091,8 +8787,8 @@ return errors === 0;
 }
 validate45.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryForget = validate46;
-const schema61 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+export const MemoryRestore = validate46;
+const schema61 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
 
 function validate46(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8114,7 +8810,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+if(!((key0 === "home") || (key0 === "id"))){
 validate46.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8126,7 +8822,7 @@ let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
+if(!pattern12.test(data0)){
 validate46.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
@@ -8147,7 +8843,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
+if(!pattern58.test(data1)){
 validate46.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -8161,28 +8857,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 256){
-validate46.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
-return false;
-}
-}
-else {
-validate46.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -8198,8 +8872,8 @@ return errors === 0;
 }
 validate46.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsList = validate47;
-const schema62 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const MemoryForget = validate47;
+const schema62 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
 
 function validate47(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8213,10 +8887,86 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate47.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
 validate47.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate47.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate47.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern58.test(data1)){
+validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate47.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate47.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 else {
@@ -8229,8 +8979,8 @@ return errors === 0;
 }
 validate47.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsAttach = validate48;
-const schema63 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
+export const AgentsList = validate48;
+const schema63 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate48(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8244,461 +8994,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((((((data.id === undefined) && (missing0 = "id")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.description === undefined) && (missing0 = "description"))) || ((data.command === undefined) && (missing0 = "command"))) || ((data.skills === undefined) && (missing0 = "skills"))){
-validate48.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema63.properties, key0))){
 validate48.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.id !== undefined){
-let data0 = data.id;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.name !== undefined){
-let data1 = data.name;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func1(data1) > 128){
-validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data1) < 1){
-validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.description !== undefined){
-let data2 = data.description;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 1024){
-validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
-return false;
-}
-else {
-if(func1(data2) < 1){
-validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.version !== undefined){
-let data3 = data.version;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func1(data3) > 32){
-validate48.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.command !== undefined){
-let data4 = data.command;
-const _errs10 = errors;
-if(errors === _errs10){
-if(Array.isArray(data4)){
-if(data4.length > 64){
-validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
-return false;
-}
-else {
-if(data4.length < 1){
-validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data4.length;
-for(let i0=0; i0<len0; i0++){
-let data5 = data4[i0];
-const _errs12 = errors;
-if(errors === _errs12){
-if(typeof data5 === "string"){
-if(func1(data5) > 4096){
-validate48.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs12 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.cwd !== undefined){
-let data6 = data.cwd;
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(func1(data6) > 4096){
-validate48.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs14 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.timeout_ms !== undefined){
-let data7 = data.timeout_ms;
-const _errs16 = errors;
-if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs16){
-if((typeof data7 == "number") && (isFinite(data7))){
-if(data7 > 3600000 || isNaN(data7)){
-validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
-return false;
-}
-else {
-if(data7 < 100 || isNaN(data7)){
-validate48.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs16 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.output_bytes !== undefined){
-let data8 = data.output_bytes;
-const _errs18 = errors;
-if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs18){
-if((typeof data8 == "number") && (isFinite(data8))){
-if(data8 > 67108864 || isNaN(data8)){
-validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
-return false;
-}
-else {
-if(data8 < 1024 || isNaN(data8)){
-validate48.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs18 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.skills !== undefined){
-let data9 = data.skills;
-const _errs20 = errors;
-if(errors === _errs20){
-if(Array.isArray(data9)){
-if(data9.length > 32){
-validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-if(data9.length < 1){
-validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len1 = data9.length;
-for(let i1=0; i1<len1; i1++){
-let data10 = data9[i1];
-const _errs22 = errors;
-if(errors === _errs22){
-if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
-let missing1;
-if((((data10.id === undefined) && (missing1 = "id")) || ((data10.name === undefined) && (missing1 = "name"))) || ((data10.description === undefined) && (missing1 = "description"))){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs24 = errors;
-for(const key1 in data10){
-if(!((((key1 === "id") || (key1 === "name")) || (key1 === "description")) || (key1 === "tags"))){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs24 === errors){
-if(data10.id !== undefined){
-let data11 = data10.id;
-const _errs25 = errors;
-if(errors === _errs25){
-if(typeof data11 === "string"){
-if(!pattern7.test(data11)){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid3 = _errs25 === errors;
-}
-else {
-var valid3 = true;
-}
-if(valid3){
-if(data10.name !== undefined){
-let data12 = data10.name;
-const _errs27 = errors;
-if(errors === _errs27){
-if(typeof data12 === "string"){
-if(func1(data12) > 128){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data12) < 1){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid3 = _errs27 === errors;
-}
-else {
-var valid3 = true;
-}
-if(valid3){
-if(data10.description !== undefined){
-let data13 = data10.description;
-const _errs29 = errors;
-if(errors === _errs29){
-if(typeof data13 === "string"){
-if(func1(data13) > 1024){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
-return false;
-}
-else {
-if(func1(data13) < 1){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid3 = _errs29 === errors;
-}
-else {
-var valid3 = true;
-}
-if(valid3){
-if(data10.tags !== undefined){
-let data14 = data10.tags;
-const _errs31 = errors;
-if(errors === _errs31){
-if(Array.isArray(data14)){
-if(data14.length > 16){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
-return false;
-}
-else {
-var valid4 = true;
-const len2 = data14.length;
-for(let i2=0; i2<len2; i2++){
-let data15 = data14[i2];
-const _errs33 = errors;
-if(errors === _errs33){
-if(typeof data15 === "string"){
-if(func1(data15) > 64){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func1(data15) < 1){
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid4 = _errs33 === errors;
-if(!valid4){
-break;
-}
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid3 = _errs31 === errors;
-}
-else {
-var valid3 = true;
-}
-}
-}
-}
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-var valid2 = _errs22 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-}
-else {
-validate48.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs20 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.accept !== undefined){
-let data16 = data.accept;
-const _errs35 = errors;
-if(typeof data16 !== "string"){
-validate48.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!(((data16 === "anyone") || (data16 === "granted")) || (data16 === "nobody"))){
-validate48.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema63.properties.accept.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs35 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-}
-}
-}
-}
-}
 }
 }
 else {
@@ -8711,8 +9010,8 @@ return errors === 0;
 }
 validate48.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsDetach = validate49;
-const schema64 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
+export const AgentsAttach = validate49;
+const schema64 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
 
 function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8727,14 +9026,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if((((((data.id === undefined) && (missing0 = "id")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.description === undefined) && (missing0 = "description"))) || ((data.command === undefined) && (missing0 = "command"))) || ((data.skills === undefined) && (missing0 = "skills"))){
 validate49.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "id")){
+if(!(func12.call(schema64.properties, key0))){
 validate49.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8756,6 +9055,429 @@ validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/i
 return false;
 }
 }
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.name !== undefined){
+let data1 = data.name;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func1(data1) > 128){
+validate49.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data1) < 1){
+validate49.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.description !== undefined){
+let data2 = data.description;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 1024){
+validate49.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate49.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.version !== undefined){
+let data3 = data.version;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 32){
+validate49.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+return false;
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.command !== undefined){
+let data4 = data.command;
+const _errs10 = errors;
+if(errors === _errs10){
+if(Array.isArray(data4)){
+if(data4.length > 64){
+validate49.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+return false;
+}
+else {
+if(data4.length < 1){
+validate49.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+const _errs12 = errors;
+if(errors === _errs12){
+if(typeof data5 === "string"){
+if(func1(data5) > 4096){
+validate49.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+return false;
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs12 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.cwd !== undefined){
+let data6 = data.cwd;
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 4096){
+validate49.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+return false;
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs14 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.timeout_ms !== undefined){
+let data7 = data.timeout_ms;
+const _errs16 = errors;
+if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
+validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs16){
+if((typeof data7 == "number") && (isFinite(data7))){
+if(data7 > 3600000 || isNaN(data7)){
+validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
+return false;
+}
+else {
+if(data7 < 100 || isNaN(data7)){
+validate49.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs16 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.output_bytes !== undefined){
+let data8 = data.output_bytes;
+const _errs18 = errors;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+validate49.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs18){
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 67108864 || isNaN(data8)){
+validate49.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
+return false;
+}
+else {
+if(data8 < 1024 || isNaN(data8)){
+validate49.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs18 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.skills !== undefined){
+let data9 = data.skills;
+const _errs20 = errors;
+if(errors === _errs20){
+if(Array.isArray(data9)){
+if(data9.length > 32){
+validate49.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+if(data9.length < 1){
+validate49.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len1 = data9.length;
+for(let i1=0; i1<len1; i1++){
+let data10 = data9[i1];
+const _errs22 = errors;
+if(errors === _errs22){
+if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
+let missing1;
+if((((data10.id === undefined) && (missing1 = "id")) || ((data10.name === undefined) && (missing1 = "name"))) || ((data10.description === undefined) && (missing1 = "description"))){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs24 = errors;
+for(const key1 in data10){
+if(!((((key1 === "id") || (key1 === "name")) || (key1 === "description")) || (key1 === "tags"))){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs24 === errors){
+if(data10.id !== undefined){
+let data11 = data10.id;
+const _errs25 = errors;
+if(errors === _errs25){
+if(typeof data11 === "string"){
+if(!pattern7.test(data11)){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid3 = _errs25 === errors;
+}
+else {
+var valid3 = true;
+}
+if(valid3){
+if(data10.name !== undefined){
+let data12 = data10.name;
+const _errs27 = errors;
+if(errors === _errs27){
+if(typeof data12 === "string"){
+if(func1(data12) > 128){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data12) < 1){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid3 = _errs27 === errors;
+}
+else {
+var valid3 = true;
+}
+if(valid3){
+if(data10.description !== undefined){
+let data13 = data10.description;
+const _errs29 = errors;
+if(errors === _errs29){
+if(typeof data13 === "string"){
+if(func1(data13) > 1024){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data13) < 1){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid3 = _errs29 === errors;
+}
+else {
+var valid3 = true;
+}
+if(valid3){
+if(data10.tags !== undefined){
+let data14 = data10.tags;
+const _errs31 = errors;
+if(errors === _errs31){
+if(Array.isArray(data14)){
+if(data14.length > 16){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+return false;
+}
+else {
+var valid4 = true;
+const len2 = data14.length;
+for(let i2=0; i2<len2; i2++){
+let data15 = data14[i2];
+const _errs33 = errors;
+if(errors === _errs33){
+if(typeof data15 === "string"){
+if(func1(data15) > 64){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data15) < 1){
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs33 === errors;
+if(!valid4){
+break;
+}
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid3 = _errs31 === errors;
+}
+else {
+var valid3 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid2 = _errs22 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+}
+else {
+validate49.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs20 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.accept !== undefined){
+let data16 = data.accept;
+const _errs35 = errors;
+if(typeof data16 !== "string"){
+validate49.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!(((data16 === "anyone") || (data16 === "granted")) || (data16 === "nobody"))){
+validate49.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema64.properties.accept.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs35 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
 }
 }
 }
@@ -8770,8 +9492,8 @@ return errors === 0;
 }
 validate49.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsFind = validate50;
-const schema65 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
+export const AgentsDetach = validate50;
+const schema65 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
 
 function validate50(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8785,109 +9507,34 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate50.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
+if(!(key0 === "id")){
 validate50.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
+if(data.id !== undefined){
+let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate50.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!pattern8.test(data0)){
+validate50.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate50.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate50.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.capability !== undefined){
-let data1 = data.capability;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern7.test(data1)){
-validate50.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate50.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data2 = data.limit;
-const _errs6 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs6){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 20 || isNaN(data2)){
-validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
-return false;
-}
-else {
-if(data2 < 1 || isNaN(data2)){
-validate50.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.timeout_ms !== undefined){
-let data3 = data.timeout_ms;
-const _errs8 = errors;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs8){
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 60000 || isNaN(data3)){
-validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
-return false;
-}
-else {
-if(data3 < 100 || isNaN(data3)){
-validate50.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -8904,8 +9551,8 @@ return errors === 0;
 }
 validate50.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsCard = validate51;
-const schema66 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"relay":{"type":"boolean","description":"name this node as the way to the agent, and sign that"}},"required":[],"additionalProperties":false};
+export const AgentsFind = validate51;
+const schema66 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
 
 function validate51(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8921,40 +9568,19 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "relay"))){
+if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
 validate51.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.agent !== undefined){
-let data0 = data.agent;
+if(data.did !== undefined){
+let data0 = data.did;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate51.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate51.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.did !== undefined){
-let data1 = data.did;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern6.test(data1)){
+if(!pattern6.test(data0)){
 validate51.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -8964,22 +9590,86 @@ validate51.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/
 return false;
 }
 }
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.capability !== undefined){
+let data1 = data.capability;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern7.test(data1)){
+validate51.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate51.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
-if(data.relay !== undefined){
+if(data.limit !== undefined){
+let data2 = data.limit;
 const _errs6 = errors;
-if(typeof data.relay !== "boolean"){
-validate51.errors = [{instancePath:instancePath+"/relay",schemaPath:"#/properties/relay/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+validate51.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
+}
+if(errors === _errs6){
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 20 || isNaN(data2)){
+validate51.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
+return false;
+}
+else {
+if(data2 < 1 || isNaN(data2)){
+validate51.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
 }
 var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.timeout_ms !== undefined){
+let data3 = data.timeout_ms;
+const _errs8 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs8){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 60000 || isNaN(data3)){
+validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
+return false;
+}
+else {
+if(data3 < 100 || isNaN(data3)){
+validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -8995,8 +9685,8 @@ return errors === 0;
 }
 validate51.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsSend = validate52;
-const schema67 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
+export const AgentsCard = validate52;
+const schema67 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"relay":{"type":"boolean","description":"name this node as the way to the agent, and sign that"}},"required":[],"additionalProperties":false};
 
 function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9010,15 +9700,9 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
-validate52.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
+if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "relay"))){
 validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9067,122 +9751,16 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.params !== undefined){
-let data2 = data.params;
+if(data.relay !== undefined){
 const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate52.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(typeof data.relay !== "boolean"){
+validate52.errors = [{instancePath:instancePath+"/relay",schemaPath:"#/properties/relay/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.delegation !== undefined){
-let data3 = data.delegation;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func1(data3) > 128){
-validate52.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-}
-else {
-validate52.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.level !== undefined){
-let data4 = data.level;
-const _errs10 = errors;
-if(typeof data4 !== "string"){
-validate52.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
-validate52.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema67.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.scope !== undefined){
-let data5 = data.scope;
-const _errs12 = errors;
-if(errors === _errs12){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-if(data5.length < 1){
-validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(func1(data6) > 128){
-validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data6) < 1){
-validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-else {
-if(!pattern11.test(data6)){
-validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
-return false;
-}
-}
-}
-}
-else {
-validate52.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs14 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate52.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs12 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
 }
 }
 }
@@ -9198,8 +9776,8 @@ return errors === 0;
 }
 validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsTask = validate53;
-const schema68 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
+export const AgentsSend = validate53;
+const schema68 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
 
 function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9221,7 +9799,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
+if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
 validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9282,6 +9860,110 @@ var valid0 = _errs6 === errors;
 else {
 var valid0 = true;
 }
+if(valid0){
+if(data.delegation !== undefined){
+let data3 = data.delegation;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 128){
+validate53.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.level !== undefined){
+let data4 = data.level;
+const _errs10 = errors;
+if(typeof data4 !== "string"){
+validate53.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
+validate53.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema68.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.scope !== undefined){
+let data5 = data.scope;
+const _errs12 = errors;
+if(errors === _errs12){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate53.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+if(data5.length < 1){
+validate53.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 128){
+validate53.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate53.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+else {
+if(!pattern24.test(data6)){
+validate53.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+return false;
+}
+}
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 }
@@ -9297,8 +9979,8 @@ return errors === 0;
 }
 validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsDeliver = validate54;
-const schema69 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
+export const AgentsTask = validate54;
+const schema69 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
 
 function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9313,26 +9995,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.envelope === undefined) && (missing0 = "envelope")){
+if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
 validate54.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "envelope") || (key0 === "raw"))){
+if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
 validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.envelope !== undefined){
-let data0 = data.envelope;
+if(data.agent !== undefined){
+let data0 = data.agent;
 const _errs2 = errors;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate54.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern8.test(data0)){
+validate54.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -9340,17 +10030,39 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.raw !== undefined){
-let data1 = data.raw;
+if(data.did !== undefined){
+let data1 = data.did;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate54.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
+validate54.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.params !== undefined){
+let data2 = data.params;
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate54.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -9366,8 +10078,8 @@ return errors === 0;
 }
 validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityAccept = validate55;
-const schema70 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
+export const AgentsDeliver = validate55;
+const schema70 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
 
 function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9382,25 +10094,25 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.grant === undefined) && (missing0 = "grant")){
+if((data.envelope === undefined) && (missing0 = "envelope")){
 validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
+if(!((key0 === "envelope") || (key0 === "raw"))){
 validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.grant !== undefined){
-let data0 = data.grant;
+if(data.envelope !== undefined){
+let data0 = data.envelope;
 const _errs2 = errors;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate55.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate55.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -9409,63 +10121,17 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.chain !== undefined){
-let data1 = data.chain;
+if(data.raw !== undefined){
+let data1 = data.raw;
 const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 4){
-validate55.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate55.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate55.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.token_hash !== undefined){
-let data3 = data.token_hash;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(!pattern9.test(data3)){
-validate55.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
-return false;
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -9481,8 +10147,8 @@ return errors === 0;
 }
 validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityReceive = validate56;
-const schema71 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const AuthorityAccept = validate56;
+const schema71 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
 
 function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9496,10 +10162,94 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.grant === undefined) && (missing0 = "grant")){
+validate56.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
 validate56.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.grant !== undefined){
+let data0 = data.grant;
+const _errs2 = errors;
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate56.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.chain !== undefined){
+let data1 = data.chain;
+const _errs4 = errors;
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 4){
+validate56.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate56.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate56.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.token_hash !== undefined){
+let data3 = data.token_hash;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern9.test(data3)){
+validate56.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate56.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
 }
 }
 else {
@@ -9512,8 +10262,8 @@ return errors === 0;
 }
 validate56.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityDistribute = validate57;
-const schema72 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5},"revocation":{"type":"object"}},"required":["did"],"additionalProperties":false};
+export const AuthorityReceive = validate57;
+const schema72 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate57(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9527,16 +10277,47 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate57.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate57.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate57.errors = vErrors;
+return errors === 0;
+}
+validate57.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityDistribute = validate58;
+const schema73 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5},"revocation":{"type":"object"}},"required":["did"],"additionalProperties":false};
+
+function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate58.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.did === undefined) && (missing0 = "did")){
-validate57.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate58.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "did") || (key0 === "chain")) || (key0 === "revocation"))){
-validate57.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -9548,12 +10329,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern6.test(data0)){
-validate57.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate58.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate57.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate58.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9569,12 +10350,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length > 5){
-validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+validate58.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 else {
 if(data1.length < 1){
-validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate58.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -9584,7 +10365,7 @@ for(let i0=0; i0<len0; i0++){
 let data2 = data1[i0];
 const _errs6 = errors;
 if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate57.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate58.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid1 = _errs6 === errors;
@@ -9596,7 +10377,7 @@ break;
 }
 }
 else {
-validate57.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate58.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -9610,7 +10391,7 @@ if(data.revocation !== undefined){
 let data3 = data.revocation;
 const _errs8 = errors;
 if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
-validate57.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate58.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -9624,37 +10405,6 @@ var valid0 = true;
 }
 }
 else {
-validate57.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate57.errors = vErrors;
-return errors === 0;
-}
-validate57.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AuthorityGrants = validate58;
-const schema73 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate58.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
 validate58.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -9664,8 +10414,8 @@ return errors === 0;
 }
 validate58.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityRevoke = validate59;
-const schema74 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
+export const AuthorityGrants = validate59;
+const schema74 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9679,29 +10429,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.revocation === undefined) && (missing0 = "revocation")){
-validate59.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "revocation")){
 validate59.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.revocation !== undefined){
-let data0 = data.revocation;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate59.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-}
 }
 }
 else {
@@ -9714,8 +10445,8 @@ return errors === 0;
 }
 validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrust = validate60;
-const schema75 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
+export const AuthorityRevoke = validate60;
+const schema75 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
 
 function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9730,187 +10461,25 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
+if((data.revocation === undefined) && (missing0 = "revocation")){
 validate60.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
+if(!(key0 === "revocation")){
 validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(data.revocation !== undefined){
+let data0 = data.revocation;
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate60.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.name !== undefined){
-let data1 = data.name;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func1(data1) > 128){
-validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data1) < 1){
-validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.ceiling !== undefined){
-let data2 = data.ceiling;
-const _errs6 = errors;
-if(typeof data2 !== "string"){
-validate60.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
-validate60.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema75.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.clearance !== undefined){
-let data3 = data.clearance;
-const _errs8 = errors;
-if(errors === _errs8){
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
-let missing1;
-if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
-validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs10 = errors;
-for(const key1 in data3){
-if(!((key1 === "level") || (key1 === "tags"))){
-validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs10 === errors){
-if(data3.level !== undefined){
-let data4 = data3.level;
-const _errs11 = errors;
-if(typeof data4 !== "string"){
-validate60.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
-validate60.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema75.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid1 = _errs11 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data3.tags !== undefined){
-let data5 = data3.tags;
-const _errs13 = errors;
-if(errors === _errs13){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate60.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs15 = errors;
-if(errors === _errs15){
-if(typeof data6 === "string"){
-if(func1(data6) > 64){
-validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func1(data6) < 1){
-validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs15 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid1 = _errs13 === errors;
-}
-else {
-var valid1 = true;
-}
-}
-}
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-}
 }
 }
 }
@@ -9926,8 +10495,8 @@ return errors === 0;
 }
 validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityUntrust = validate61;
-const schema76 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
+export const AuthorityTrust = validate61;
+const schema76 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
 
 function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9942,14 +10511,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.did === undefined) && (missing0 = "did")){
+if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
 validate61.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "did")){
+if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
 validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9971,6 +10540,159 @@ validate61.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/
 return false;
 }
 }
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.name !== undefined){
+let data1 = data.name;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func1(data1) > 128){
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data1) < 1){
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ceiling !== undefined){
+let data2 = data.ceiling;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate61.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
+validate61.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema76.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.clearance !== undefined){
+let data3 = data.clearance;
+const _errs8 = errors;
+if(errors === _errs8){
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+let missing1;
+if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
+validate61.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs10 = errors;
+for(const key1 in data3){
+if(!((key1 === "level") || (key1 === "tags"))){
+validate61.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs10 === errors){
+if(data3.level !== undefined){
+let data4 = data3.level;
+const _errs11 = errors;
+if(typeof data4 !== "string"){
+validate61.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
+validate61.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema76.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs11 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data3.tags !== undefined){
+let data5 = data3.tags;
+const _errs13 = errors;
+if(errors === _errs13){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate61.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs15 = errors;
+if(errors === _errs15){
+if(typeof data6 === "string"){
+if(func1(data6) > 64){
+validate61.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate61.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate61.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs15 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate61.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid1 = _errs13 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+else {
+validate61.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
 }
 }
 }
@@ -9985,8 +10707,8 @@ return errors === 0;
 }
 validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrusted = validate62;
-const schema77 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const AuthorityUntrust = validate62;
+const schema77 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
 
 function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10000,10 +10722,38 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate62.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "did")){
 validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate62.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate62.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
 }
 }
 else {
@@ -10016,8 +10766,8 @@ return errors === 0;
 }
 validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordTail = validate63;
-const schema78 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
+export const AuthorityTrusted = validate63;
+const schema78 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10031,63 +10781,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "limit") || (key0 === "after"))){
 validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.limit !== undefined){
-let data0 = data.limit;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 200 || isNaN(data0)){
-validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data0 < 1 || isNaN(data0)){
-validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.after !== undefined){
-let data1 = data.after;
-const _errs4 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate63.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 < 0 || isNaN(data1)){
-validate63.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
 }
 }
 else {
@@ -10100,8 +10797,8 @@ return errors === 0;
 }
 validate63.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordVerify = validate64;
-const schema79 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const GateList = validate64;
+const schema79 = {"type":"object","properties":{"all":{"type":"boolean","description":"decided ones too"}},"required":[],"additionalProperties":false};
 
 function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10115,10 +10812,21 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "all")){
 validate64.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.all !== undefined){
+if(typeof data.all !== "boolean"){
+validate64.errors = [{instancePath:instancePath+"/all",schemaPath:"#/properties/all/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+}
 }
 }
 else {
@@ -10131,8 +10839,9 @@ return errors === 0;
 }
 validate64.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordExplain = validate65;
-const schema80 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
+export const GateShow = validate65;
+const schema80 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
+const pattern95 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
 
 function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10147,40 +10856,66 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.commit === undefined) && (missing0 = "commit")){
+if((data.card === undefined) && (missing0 = "card")){
 validate65.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "commit")){
+if(!((key0 === "card") || (key0 === "page"))){
 validate65.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.commit !== undefined){
-let data0 = data.commit;
+if(data.card !== undefined){
+let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(func1(data0) > 64){
-validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(!pattern95.test(data0)){
+validate65.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
-}
-else {
-if(func1(data0) < 4){
-validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
-return false;
-}
 }
 }
 else {
-validate65.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate65.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.page !== undefined){
+let data1 = data.page;
+const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate65.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 1000 || isNaN(data1)){
+validate65.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+return false;
+}
+else {
+if(data1 < 0 || isNaN(data1)){
+validate65.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -10196,8 +10931,8 @@ return errors === 0;
 }
 validate65.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordProve = validate66;
-const schema81 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
+export const GateDecide = validate66;
+const schema81 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"approval":{"type":"object","description":"approval-v1, signed by the owner of the home"}},"required":["card","approval"],"additionalProperties":false};
 
 function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10212,34 +10947,52 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.seq === undefined) && (missing0 = "seq")){
+if(((data.card === undefined) && (missing0 = "card")) || ((data.approval === undefined) && (missing0 = "approval"))){
 validate66.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "seq")){
+if(!((key0 === "card") || (key0 === "approval"))){
 validate66.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.seq !== undefined){
-let data0 = data.seq;
+if(data.card !== undefined){
+let data0 = data.card;
 const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate66.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
 if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 < 0 || isNaN(data0)){
-validate66.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+if(typeof data0 === "string"){
+if(!pattern95.test(data0)){
+validate66.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
 }
+else {
+validate66.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.approval !== undefined){
+let data1 = data.approval;
+const _errs4 = errors;
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate66.errors = [{instancePath:instancePath+"/approval",schemaPath:"#/properties/approval/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -10255,8 +11008,8 @@ return errors === 0;
 }
 validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncRun = validate67;
-const schema82 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+export const RecordTail = validate67;
+const schema82 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
 
 function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10270,34 +11023,34 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate67.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "did") || (key0 === "home"))){
+if(!((key0 === "limit") || (key0 === "after"))){
 validate67.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
+if(data.limit !== undefined){
+let data0 = data.limit;
 const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate67.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate67.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 200 || isNaN(data0)){
+validate67.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+return false;
 }
 else {
-validate67.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(data0 < 1 || isNaN(data0)){
+validate67.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
+}
+}
 }
 }
 var valid0 = _errs2 === errors;
@@ -10306,26 +11059,25 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.home !== undefined){
-let data1 = data.home;
+if(data.after !== undefined){
+let data1 = data.after;
 const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate67.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern39.test(data1)){
-validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 < 0 || isNaN(data1)){
+validate67.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
 }
 }
 }
@@ -10340,7 +11092,7 @@ return errors === 0;
 }
 validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncStatus = validate68;
+export const RecordVerify = validate68;
 const schema83 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -10371,8 +11123,8 @@ return errors === 0;
 }
 validate68.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncServe = validate69;
-const schema84 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+export const RecordExplain = validate69;
+const schema84 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
 
 function validate69(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10387,32 +11139,38 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.home === undefined) && (missing0 = "home")){
+if((data.commit === undefined) && (missing0 = "commit")){
 validate69.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
+if(!(key0 === "commit")){
 validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.commit !== undefined){
+let data0 = data.commit;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern39.test(data0)){
-validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(func1(data0) > 64){
+validate69.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data0) < 4){
+validate69.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
 return false;
 }
 }
+}
 else {
-validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate69.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10430,8 +11188,8 @@ return errors === 0;
 }
 validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffOffer = validate70;
-const schema85 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+export const RecordProve = validate70;
+const schema85 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
 
 function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10446,15 +11204,74 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+if((data.seq === undefined) && (missing0 = "seq")){
 validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+if(!(key0 === "seq")){
 validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.seq !== undefined){
+let data0 = data.seq;
+const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate70.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < 0 || isNaN(data0)){
+validate70.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate70.errors = vErrors;
+return errors === 0;
+}
+validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncRun = validate71;
+const schema86 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+
+function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate71.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate71.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "did") || (key0 === "home"))){
+validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -10466,12 +11283,187 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern6.test(data0)){
-validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate71.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate71.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.home !== undefined){
+let data1 = data.home;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern12.test(data1)){
+validate71.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate71.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate71.errors = vErrors;
+return errors === 0;
+}
+validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncStatus = validate72;
+const schema87 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate72.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate72.errors = vErrors;
+return errors === 0;
+}
+validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncServe = validate73;
+const schema88 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+
+function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate73.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.home === undefined) && (missing0 = "home")){
+validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "home")){
+validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate73.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate73.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate73.errors = vErrors;
+return errors === 0;
+}
+validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const HandoffOffer = validate74;
+const schema89 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+
+function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate74.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+validate74.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+validate74.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate74.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate74.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10487,12 +11479,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate70.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate74.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10508,18 +11500,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) > 65536){
-validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate74.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate74.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10535,12 +11527,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func1(data3) > 128){
-validate70.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate74.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10556,7 +11548,7 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(Array.isArray(data4)){
 if(data4.length > 1000){
-validate70.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate74.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -10567,13 +11559,13 @@ let data5 = data4[i0];
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(!pattern45.test(data5)){
-validate70.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern58.test(data5)){
+validate74.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10585,7 +11577,7 @@ break;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate74.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -10601,7 +11593,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 64){
-validate70.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate74.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -10613,18 +11605,18 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(func1(data7) > 1024){
-validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate74.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern22.test(data7)){
-validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern35.test(data7)){
+validate74.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10636,7 +11628,7 @@ break;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate74.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -10650,11 +11642,11 @@ if(data.labels_max !== undefined){
 let data8 = data.labels_max;
 const _errs18 = errors;
 if(typeof data8 !== "string"){
-validate70.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate74.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
-validate70.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema85.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+validate74.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema89.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -10667,18 +11659,18 @@ if(data.ttl_ms !== undefined){
 let data9 = data.ttl_ms;
 const _errs20 = errors;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate74.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 604800000 || isNaN(data9)){
-validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+validate74.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
 return false;
 }
 else {
 if(data9 < 1000 || isNaN(data9)){
-validate70.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate74.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -10700,22 +11692,22 @@ var valid0 = true;
 }
 }
 else {
-validate70.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate74.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate70.errors = vErrors;
+validate74.errors = vErrors;
 return errors === 0;
 }
-validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffReceive = validate71;
-const schema86 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const HandoffReceive = validate75;
+const schema90 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
-function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate71.evaluated;
+const evaluated0 = validate75.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10725,29 +11717,29 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 in data){
-validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate75.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 else {
-validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate75.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate71.errors = vErrors;
+validate75.errors = vErrors;
 return errors === 0;
 }
-validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate75.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Revocation = validate72;
-const schema87 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+export const Revocation = validate76;
+const schema91 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
 
-function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:revocation-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate72.evaluated;
+const evaluated0 = validate76.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10758,14 +11750,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.revocation === undefined) && (missing0 = "revocation")){
-validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate76.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "revocation")){
-validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate76.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -10778,14 +11770,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate76.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
-validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate76.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -10794,7 +11786,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate72.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -10809,12 +11801,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern9.test(data2)){
-validate72.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate76.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate72.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10830,12 +11822,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate72.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate76.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate72.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10849,11 +11841,11 @@ if(data0.reason !== undefined){
 let data4 = data0.reason;
 const _errs10 = errors;
 if(typeof data4 !== "string"){
-validate72.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
-validate72.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema87.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema91.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid1 = _errs10 === errors;
@@ -10866,18 +11858,18 @@ if(data0.revoked_at !== undefined){
 let data5 = data0.revoked_at;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate72.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -10895,12 +11887,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern10.test(data6)){
-validate72.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate76.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate72.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate76.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10918,7 +11910,7 @@ var valid1 = true;
 }
 }
 else {
-validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate76.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -10927,24 +11919,24 @@ return false;
 }
 }
 else {
-validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate76.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate72.errors = vErrors;
+validate76.errors = vErrors;
 return errors === 0;
 }
-validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Tombstone = validate73;
-const schema88 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern93 = new RegExp("^[0-9a-f]{16}$", "u");
+export const Tombstone = validate77;
+const schema92 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
+const pattern108 = new RegExp("^[0-9a-f]{16}$", "u");
 
-function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate73.evaluated;
+const evaluated0 = validate77.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10955,14 +11947,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate77.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema88.properties, key0))){
-validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema92.properties, key0))){
+validate77.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -10971,7 +11963,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate73.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate77.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10983,7 +11975,7 @@ if(valid0){
 if(data.home !== undefined){
 const _errs3 = errors;
 if(typeof data.home !== "string"){
-validate73.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -10997,13 +11989,13 @@ let data2 = data.id;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern45.test(data2)){
-validate73.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern58.test(data2)){
+validate77.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11019,18 +12011,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func1(data3) > 512){
-validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 1){
-validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11045,13 +12037,13 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern93.test(data4)){
-validate73.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+if(!pattern108.test(data4)){
+validate77.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11067,12 +12059,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func1(data5) > 256){
-validate73.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate77.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11088,12 +12080,12 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data6 === "string"){
 if(!pattern6.test(data6)){
-validate73.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate77.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11107,18 +12099,18 @@ if(data.forgotten_at !== undefined){
 let data7 = data.forgotten_at;
 const _errs15 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate77.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs15){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate77.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate73.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate77.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -11136,12 +12128,12 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate73.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate77.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate77.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11162,12 +12154,12 @@ var valid0 = true;
 }
 }
 else {
-validate73.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate77.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate73.errors = vErrors;
+validate77.errors = vErrors;
 return errors === 0;
 }
-validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
