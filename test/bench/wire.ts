@@ -11,25 +11,21 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { noise } from '@chainsafe/libp2p-noise'
-import { identify } from '@libp2p/identify'
-import type { Connection, Stream } from '@libp2p/interface'
-import { ping } from '@libp2p/ping'
-import { tcp } from '@libp2p/tcp'
-import { lpStream } from '@libp2p/utils'
-import { yamux } from '@libp2p/yamux'
-import { multiaddr } from '@multiformats/multiaddr'
-import { createLibp2p } from 'libp2p'
 import { createKeyPair, exportSeed, newId, systemClock, type Envelope } from '@csb/core'
 import type { EnvelopeReply } from '@csb/service'
 import { openStore } from '@csb/store'
 import { createWire, type Wire } from '@csb/wire'
-import { openBytes, receiveBulk, sendBulk } from '../../packages/wire/src/bytes.ts'
 import { createHost, type Host } from '../../packages/wire/src/host.ts'
+import {
+  answerPlain,
+  askPlain,
+  dialPlain,
+  sendPaced,
+  sendPlain,
+  startPlain,
+  type Connection,
+} from '../../packages/wire/test/anchor.ts'
 
-const RAW_ECHO = '/bench/echo/1.0.0'
-const RAW_BULK = '/bench/bulk/1.0.0'
-const OUR_BULK = '/csb/bench-bulk/1.0.0'
 const REQUEST_MS = 2_000
 const WARM_UP_MS = 400
 const BULK_BYTES = 256 * 1024 * 1024
@@ -59,11 +55,11 @@ export async function benchWire(): Promise<void> {
   const child = fork(fileURLToPath(import.meta.url), ['serve'], { execArgv: ['--conditions=csb-source'] })
   try {
     const [addresses] = (await once(child, 'message')) as [Addresses]
-    const raw = await startRaw()
+    const raw = await startPlain()
     const { wire, close } = await startWire()
     const { host, stopHost } = await startHost()
-    const connection = await raw.dial(multiaddr(addresses.raw))
-    const ours = await host.libp2p.dial(multiaddr(addresses.host))
+    const connection = await dialPlain(raw, addresses.raw)
+    const ours = await dialPlain(host.libp2p, addresses.host)
     await wire.peers.dial(addresses.wire)
     print('bulk over loopback', await benchBulk(child, addresses, connection, ours))
     print('requests of about 300 B, answers of about 1 KiB', [
@@ -114,13 +110,7 @@ async function ask(wire: Wire, did: string, method: string): Promise<void> {
   for await (const reply of wire.peers.request(envelope)) if (!reply.done) throw new Error('one answer is expected')
 }
 
-async function askRaw(connection: Connection): Promise<void> {
-  const stream = await connection.newStream(RAW_ECHO, { negotiateFully: false })
-  const lp = lpStream(stream)
-  await lp.write(Buffer.from(QUESTION.repeat(3)))
-  await lp.read()
-  await stream.close()
-}
+const askRaw = (connection: Connection): Promise<void> => askPlain(connection, Buffer.from(QUESTION.repeat(3)))
 
 async function benchBulk(child: ChildProcess, to: Addresses, connection: Connection, ours: Connection): Promise<Row[]> {
   const measureOnce = async (what: string, send: () => Promise<void>): Promise<Row> => {
@@ -133,8 +123,8 @@ async function benchBulk(child: ChildProcess, to: Addresses, connection: Connect
   }
   const runs: Row[] = [await measureOnce('raw TCP', () => sendTcp(to.tcpPort))]
   for (let n = 0; n < BULK_ROUNDS; n++) {
-    runs.push(await measureOnce('raw js-libp2p stream', () => sendRaw(connection)))
-    runs.push(await measureOnce('our byte stream, paced', () => sendOurs(ours)))
+    runs.push(await measureOnce('raw js-libp2p stream', () => sendPlain(connection, chunks())))
+    runs.push(await measureOnce('our byte stream, paced', () => sendPaced(ours, chunks())))
   }
   // other work on the machine only ever makes a run slower: the best of each is nearest to what it costs
   const best = new Map<string, Row>()
@@ -158,31 +148,16 @@ async function sendTcp(port: number): Promise<void> {
   await once(socket, 'close')
 }
 
-async function sendRaw(connection: Connection): Promise<void> {
-  const stream = await connection.newStream(RAW_BULK)
-  const answered = new Promise((resolve) => stream.addEventListener('remoteCloseWrite', resolve, { once: true }))
-  for (const chunk of chunks()) if (!stream.send(chunk)) await once(stream as unknown as EventTarget, 'drain')
-  await stream.close()
-  await answered
-}
-
-async function sendOurs(connection: Connection): Promise<void> {
-  const bytes = openBytes(await connection.newStream(OUR_BULK), connection)
-  await sendBulk(bytes, chunks())
-  await bytes.close()
-  await bytes.read()
-}
-
 async function benchBeside(child: ChildProcess, connection: Connection, ours: Connection): Promise<Row[]> {
   const rows: Row[] = []
   for (const [what, link, send] of [
-    ['raw js-libp2p', connection, sendRaw],
-    ['our settings, paced', ours, sendOurs],
+    ['raw js-libp2p', connection, sendPlain],
+    ['our settings, paced', ours, sendPaced],
   ] as const) {
     rows.push(await measure(child, `${what}: a stream each, idle connection`, 1, () => askRaw(link)))
     const going = new AbortController()
     const bulk = (async () => {
-      while (!going.signal.aborted) await send(link)
+      while (!going.signal.aborted) await send(link, chunks())
     })()
     rows.push(await measure(child, `${what}: a stream each, beside bulk`, 1, () => askRaw(link)))
     going.abort('measured')
@@ -246,16 +221,6 @@ function print(title: string, rows: readonly Row[]): void {
   }
   process.stdout.write(`${out.join('\n')}\n`)
 }
-
-const startRaw = () =>
-  createLibp2p({
-    addresses: { listen: ['/ip4/127.0.0.1/tcp/0'] },
-    transports: [tcp()],
-    connectionEncrypters: [noise()],
-    streamMuxers: [yamux()],
-    connectionMonitor: { enabled: false },
-    services: { identify: identify(), ping: ping() },
-  })
 
 async function startHost(): Promise<{ host: Host; stopHost(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'csb-bench-host-'))
@@ -323,29 +288,9 @@ async function startWire(): Promise<{ wire: Wire; close(): Promise<void> }> {
 
 /** The other process: answers everything that is measured. */
 async function serve(): Promise<void> {
-  const raw = await startRaw()
+  const raw = await startPlain()
   const { host } = await startHost()
-  for (const node of [raw, host.libp2p]) {
-    await node.handle(
-      RAW_ECHO,
-      async (stream: Stream) => {
-        const lp = lpStream(stream)
-        await lp.read()
-        await lp.write(Buffer.alloc(1024, 1))
-        await stream.close()
-      },
-      { maxInboundStreams: 100, maxOutboundStreams: 100 },
-    )
-  }
-  await raw.handle(RAW_BULK, (stream: Stream) => {
-    stream.addEventListener('message', () => undefined)
-    stream.addEventListener('remoteCloseWrite', () => void stream.close())
-  })
-  await host.libp2p.handle(OUR_BULK, async (stream: Stream, connection: Connection) => {
-    const bytes = openBytes(stream, connection)
-    for await (const _ of receiveBulk(bytes)) continue
-    await bytes.close()
-  })
+  for (const node of [raw, host.libp2p]) await answerPlain(node)
   const { wire } = await startWire()
   const sink = createServer((socket) => {
     socket.on('end', () => socket.end())

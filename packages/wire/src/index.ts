@@ -1,6 +1,3 @@
 export { createWire } from './wire.ts'
-export type { Wire, WireConfig, WireInit } from './wire.ts'
-export type { LevelDb } from './datastore.ts'
+export type { Wire, WireConfig } from './wire.ts'
 export type { RecordBook } from './discovery.ts'
-export type { Profile } from './host.ts'
-export type { Log } from './protocol.ts'

@@ -92,18 +92,6 @@ export async function stopAll(): Promise<void> {
   await Promise.all([...opened].map((node) => node.stop()))
 }
 
-/** Some nodes, each connected to the first. */
-export async function startNodes(count: number, options: NodeOptions = {}): Promise<Node[]> {
-  const nodes: Node[] = []
-  for (let index = 0; index < count; index++) {
-    const node = await startNode(options)
-    const first = nodes[0]
-    if (first !== undefined) await node.wire.peers.dial(first.address())
-    nodes.push(node)
-  }
-  return nodes
-}
-
 export function envelopeTo(to: Node, from: Node, body: Partial<Envelope['body']> = {}, ttl = 30_000): Envelope {
   return {
     version: '1.0',
