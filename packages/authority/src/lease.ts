@@ -129,7 +129,7 @@ export function allows(lease: Lease, request: LeaseRequest): Verdict {
  * The widest lease that is within both; null where they have no location or no action in common.
  */
 export function meet(a: Lease, b: Lease): Lease | null {
-  const locations = innerOf(a.locations, b.locations, isLocationWithin)
+  const locations = commonLocations(a.locations, b.locations)
   const actions = a.actions.filter((action) => b.actions.includes(action))
   if (locations.length === 0 || actions.length === 0) return null
   const units = new Set([...budgetOf(a), ...budgetOf(b)].map(([unit]) => unit))
@@ -179,6 +179,17 @@ function isLocationWithin(inner: string, outer: string): boolean {
   if (outer.startsWith('nas://*/'))
     return inner.slice(inner.indexOf('/', 'nas://'.length)) === outer.slice('nas://*'.length)
   return outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1))
+}
+
+/** Besides the inner ones: one home at any node and any home at one node have that home at that node in common. */
+function commonLocations(left: readonly string[], right: readonly string[]): string[] {
+  const found = new Set(innerOf(left, right, isLocationWithin))
+  for (const anywhere of [...left, ...right].filter((location) => location.startsWith('nas://*/'))) {
+    for (const any of (left.includes(anywhere) ? right : left).filter((location) => location.endsWith('/*'))) {
+      found.add(`${any.slice(0, -1)}${anywhere.slice('nas://*/'.length)}`)
+    }
+  }
+  return [...found]
 }
 
 /** Tags of a clearance; `*` holds every tag. */

@@ -4,7 +4,7 @@
  * The sender asks at send time. Without a grant that holds there is no clearance at all, not even for public.
  * @clause L4.2
  */
-import { LEVELS, type Clearance } from '@csb/core'
+import { EVERY_TAG, LEVELS, type Clearance } from '@csb/core'
 import type { View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
 import { allows, clearanceOfLease, locationOf, type LeaseAction } from './lease.ts'
@@ -95,5 +95,7 @@ function verifyFor(view: View, chain: readonly unknown[], { did, home, self, now
 function showsMore(a: Clearance, b: Clearance | undefined): boolean {
   if (b === undefined) return true
   const by = LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level)
-  return by > 0 || (by === 0 && a.tags.length > b.tags.length)
+  return by > 0 || (by === 0 && tagsIn(a) > tagsIn(b))
 }
+
+const tagsIn = ({ tags }: Clearance): number => (tags.includes(EVERY_TAG) ? Number.POSITIVE_INFINITY : tags.length)

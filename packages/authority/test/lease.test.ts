@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Label, Lease } from '@csb/core'
+import { EVERY_TAG, type Label, type Lease } from '@csb/core'
 import { allows, isSubset, meet, type LeaseRequest } from '@csb/authority'
 import { wideLease } from './cast.ts'
 
@@ -8,9 +8,16 @@ const some = <T>(...items: T[]) => fc.subarray(items)
 const PATHS = ['/', '/notes', '/notes/', '/notes/2026', '/notes2', '/a', '/a/b', '/a/bc', '/photos']
 const BRANCHES = ['*', 'main', 'memory', 'runs/*', 'runs/7/*', 'runs/7', 'runs', 'runs7/*']
 const LEVELS = ['public', 'trusted', 'private', 'sealed'] as const
-const LOCATIONS = ['nas://peerA/home1', 'nas://*/home1', 'nas://peerB/home1', 'nas://peerA/home2', 'nas://*/home2']
+const LOCATIONS = [
+  'nas://peerA/*',
+  'nas://peerA/home1',
+  'nas://*/home1',
+  'nas://peerB/home1',
+  'nas://peerA/home2',
+  'nas://*/home2',
+]
 const ACTIONS = ['list', 'read', 'write', 'propose', 'snapshot', 'send', 'exec'] as const
-const TAGS = ['health', 'work']
+const TAGS = ['health', 'work', EVERY_TAG]
 
 const lease: fc.Arbitrary<Lease> = fc.record(
   {
@@ -35,7 +42,7 @@ const lease: fc.Arbitrary<Lease> = fc.record(
 const label: fc.Arbitrary<Label> = fc.record({
   level: fc.constantFrom(...LEVELS),
   integrity: fc.constant('owner' as const),
-  tags: some(...TAGS),
+  tags: some('health', 'work'),
 })
 const request = fc.record(
   {
@@ -122,6 +129,12 @@ describe('lease relations', () => {
       }),
       { numRuns: 1000 },
     )
+  })
+
+  test('one home anywhere and every home at one node have one place in common', () => {
+    const [anywhere, everyHome] = [wideLease({ locations: ['nas://*/h'] }), wideLease({ locations: ['nas://p/*'] })]
+    expect(meet(anywhere, everyHome)?.locations).toEqual(['nas://p/h'])
+    expect(meet(everyHome, anywhere)?.locations).toEqual(['nas://p/h'])
   })
 
   test('two leases with no place or no action in common leave nothing', () => {

@@ -226,6 +226,9 @@ describe('L4.2 what a peer may see of a home', () => {
       toPeer(wideLease({ labels_max: 'trusted', label_tags: ['health', 'money'] })),
     )
     expect(rights.clearance).toEqual({ level: 'private', tags: ['work'] })
+    const [few, all] = [toPeer(wideLease({ label_tags: ['health', 'work'] })), toPeer(wideLease({ label_tags: ['*'] }))]
+    expect((await rightsWith(few, all)).clearance).toEqual({ level: 'private', tags: ['*'] })
+    expect((await rightsWith(all, few)).clearance).toEqual({ level: 'private', tags: ['*'] })
   })
 
   test('L4.2 ends with the grant', async () => {
