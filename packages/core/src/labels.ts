@@ -59,8 +59,12 @@ export function dominates(clearance: Clearance, label: Label): boolean {
   return clearance.tags.includes(EVERY_TAG) || label.tags.every((tag) => clearance.tags.includes(tag))
 }
 
-/** True where every label that `b` may see, `a` may see too. */
-export const covers = (a: Clearance, b: Clearance): boolean => dominates(a, { ...b, integrity: 'owner' })
+/** What may be seen under both clearances: the lower level, the tags they share. */
+export function meetClearances(a: Clearance, b: Clearance): Clearance {
+  const level = isWithin(a.level, b.level) ? a.level : b.level
+  if (a.tags.includes(EVERY_TAG)) return { level, tags: b.tags }
+  return { level, tags: b.tags.includes(EVERY_TAG) ? a.tags : a.tags.filter((tag) => b.tags.includes(tag)) }
+}
 
 /** One spelling per label: `private:owner` or `private:owner:health,work`. Also the id of a sync compartment. */
 export function formatLabel(label: Label): string {

@@ -100,7 +100,11 @@ export const LIMITS = {
   agentTimeoutMaxMs: 60 * MINUTE,
   agentOutputBytes: 4 * MiB,
   agentErrorBytes: 16 * KiB,
+  /** Agents that run at once; config.json may say otherwise. */
   agentRuns: 8,
+  /** Tasks that run or wait for their turn: of all senders, and of one. */
+  agentRunsWaiting: 256,
+  agentRunsPerSender: 32,
 
   syncPageRows: 2_000,
   /** One page in bytes: with what JSON adds it still fits a frame. */

@@ -41,15 +41,20 @@ export function validate<Name extends keyof Documents>(
   return value as Documents[Name]
 }
 
+/** Names of members are the sender's, as long as it likes; what is told of an error goes into the record. */
+const NAME_CHARS = 256
+
 /** The same for a schema known only by name, as the inputs of operations are. */
 export function checkSchema(name: string, value: unknown, code: ErrorCode = 'INVALID_INPUT'): void {
   const validator = validators[name] ?? fail('INTERNAL', { reason: 'no such schema', name })
   if (validator(value)) return
   const errors = (validator.errors ?? []).slice(0, 8).map(({ instancePath, keyword, message, params }) => ({
-    path: instancePath === '' ? '/' : instancePath,
+    path: instancePath === '' ? '/' : instancePath.slice(0, NAME_CHARS),
     keyword,
     message: message ?? keyword,
-    ...(typeof params?.['additionalProperty'] === 'string' ? { member: params['additionalProperty'] } : {}),
+    ...(typeof params?.['additionalProperty'] === 'string'
+      ? { member: params['additionalProperty'].slice(0, NAME_CHARS) }
+      : {}),
   }))
   fail(code, { schema: name, errors })
 }

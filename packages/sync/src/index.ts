@@ -1,6 +1,4 @@
-export { syncSession, type Arrival, type Port, type SyncReport, type SyncSide } from './session.ts'
-export type { CompartmentSummary, Row, SyncMessage } from './messages.ts'
-export { holdingsFor, rootOf, summarize, type Holdings } from './summary.ts'
+export { syncSession, type Arrival, type SyncReport } from './session.ts'
 export {
   checkFiles,
   createHandoff,
@@ -11,5 +9,4 @@ export {
   openHandoff,
   openResult,
   type HandoffFile,
-  type HandoffInit,
 } from './handoff.ts'

@@ -1,10 +1,10 @@
 /**
  * What the two sides of a sync session say. Plain JSON values in order; no socket is known here.
  *
- * Both sides say the same things at the same time: hello, tombstones, then per compartment that differs
- * a list, then what they want, then notes, then done.
+ * Both sides say the same things at the same time: hello, tombstones where those differ and hello again, then per
+ * compartment that differs a list, then what they want, then notes, then done.
  */
-import { LIMITS, fail } from '@csb/core'
+import { LIMITS, fail, isId } from '@csb/core'
 
 /** One compartment: all live and softly deleted notes with exactly this label. Equal roots mean equal sets. */
 export type CompartmentSummary = { readonly label: string; readonly count: number; readonly root: string }
@@ -19,7 +19,9 @@ export type SyncMessage =
   | { readonly type: 'want'; readonly ids: readonly string[]; readonly last: boolean }
   | {
       readonly type: 'notes'
+      /** files of notes, as their author wrote them */
       readonly items: readonly string[]
+      /** ids that the other side holds and may not see any more */
       readonly gone: readonly string[]
       readonly last: boolean
     }
@@ -46,24 +48,44 @@ function isSound(message: SyncMessage): boolean {
     case 'done':
       return isText(message.tombstones) && isList(message.compartments, isSummary)
     case 'tombstones':
-      return isList(message.items, (item) => typeof item === 'object' && item !== null)
+      return isPage(message, isList(message.items, isTombstone) ? message.items.length : undefined)
     case 'list':
-      return isText(message.label) && isList(message.rows, isRow)
+      return isText(message.label) && isPage(message, isList(message.rows, isRow) ? message.rows.length : undefined)
     case 'want':
-      return isList(message.ids, isText)
+      return isPage(message, isList(message.ids, isNoteId) ? message.ids.length : undefined)
     case 'notes':
-      return isList(message.items, isText) && isList(message.gone, isText)
+      return isPage(
+        message,
+        isList(message.items, isNoteText) && isList(message.gone, isNoteId)
+          ? message.items.length + message.gone.length
+          : undefined,
+      )
     default:
       return false
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= LIMITS.syncNoteBytes
+/** A page that is not the last one holds something, so that whoever talks without end also says something. */
+const isPage = ({ last }: { readonly last: boolean }, size: number | undefined): boolean =>
+  typeof last === 'boolean' && size !== undefined && (last || size > 0)
+
+/** Labels, digests, clock readings: longer than any of them is. */
+const TEXT_CHARS = 512
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= TEXT_CHARS
+
+const isNoteId = (value: unknown): value is string => isId('memory', value)
+
+const isNoteText = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= LIMITS.syncNoteBytes
+
+const isTombstone = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length <= LIMITS.syncPageRows && value.every(isItem)
 
-const isRow = (value: unknown): boolean => Array.isArray(value) && value.length === 4 && value.every(isText)
+const isRow = (value: unknown): boolean =>
+  Array.isArray(value) && value.length === 4 && isNoteId(value[0]) && value.every(isText)
 
 function isSummary(value: unknown): boolean {
   const { label, count, root } = (value ?? {}) as Partial<CompartmentSummary>

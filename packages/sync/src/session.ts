@@ -3,23 +3,32 @@
  * pumps them. Tombstones go first, always; every note leaves through one function that looks at the label again.
  * @clause L4.1, L4.2, L4.3
  */
-import { LIMITS, dominates, fail, formatLabel, fromUtf8, parseLabel, utf8, type Clearance } from '@csb/core'
+import {
+  LIMITS,
+  dominates,
+  fail,
+  formatLabel,
+  fromUtf8,
+  isNodeError,
+  parseLabel,
+  utf8,
+  type Clearance,
+} from '@csb/core'
 import { readBlob } from '@csb/files'
 import { isForgotten } from '@csb/guard'
-import { parseNote, renderNote, type Note, type NoteState } from '@csb/memory'
-import { key, type Store, type View } from '@csb/store'
-import { expectMessage, type CompartmentSummary, type Row, type SyncMessage } from './messages.ts'
+import { getState, oidOf, parseNote, renderNote, type Note } from '@csb/memory'
+import type { Store } from '@csb/store'
+import { expectMessage, type CompartmentSummary } from './messages.ts'
+import { pagesOf, receivePages, sendPages, type Port } from './pages.ts'
+import { createPlanner, type Listed, type Plan } from './plan.ts'
 import { holdingsFor, rootOf, summarize, tombstoneRoot, type Holdings } from './summary.ts'
-
-/** Messages in order; undefined from `receive` means that the other side has ended. */
-export type Port = { send(message: unknown): Promise<void>; receive(): Promise<unknown> }
 
 export type SyncSide = {
   readonly store: Store
   readonly home: string
   /** What the other side may see. Asked again before every note, since it can be revoked meanwhile. */
   clearanceOfPeer(): Clearance | undefined
-  /** May the other side change this home here? */
+  /** May the other side change this home here? Asked again before everything that is stored. */
   mayPeerWrite(): boolean
   /** Store what came, record it, and answer how many of them were new. */
   apply(arrival: Arrival): Promise<number>
@@ -51,50 +60,63 @@ const NOTHING: Arrival = { tombstones: [], notes: [], gone: [] }
  */
 export async function syncSession(port: Port, side: SyncSide): Promise<SyncReport> {
   const { home, store } = side
-  const accepts = side.mayPeerWrite()
   let mine = await holdingsFor(store.view(), home, clearance(side))
   let theirs = await exchangeSummaries(port, 'hello', mine)
 
-  let tombstonesSent = 0
-  let tombstonesReceived = 0
+  let tombstones: Tombstones = { sent: 0, received: 0 }
   if (theirs.tombstones !== tombstoneRoot(mine.tombstones)) {
-    const [told, heard] = await both(
-      sendPages(port, mine.tombstones, (items, last) => ({ type: 'tombstones', items, last })),
-      receivePages(port, 'tombstones', (message) => message.items),
-    )
-    tombstonesSent = told
-    if (accepts && heard.length > 0) tombstonesReceived = await side.apply({ ...NOTHING, tombstones: heard })
+    tombstones = await exchangeTombstones(port, side, mine)
     mine = await holdingsFor(store.view(), home, clearance(side))
     theirs = await exchangeSummaries(port, 'hello', mine)
   }
 
   const labels = differing(summarize(mine), theirs.compartments)
-  const [, theirRows] = await both(sendLists(port, mine, labels), receiveLists(port, labels))
-  const plan = planOf(side, mine, theirRows, accepts)
-  const [, theirWants] = await both(
-    sendPages(port, plan.want, (ids, last) => ({ type: 'want', ids, last })),
-    receivePages(port, 'want', (message) => message.ids),
+  const planner = createPlanner({ home, clearance: clearance(side), accepts: side.mayPeerWrite() })
+  const { plan } = planner
+  await both(
+    sendLists(port, mine, labels),
+    receiveLists(port, labels, (label, rows) => planner.add(store.view(), label, rows)),
+  )
+  const listed = offered(mine, labels)
+  const asked = new Set<string>()
+  await both(
+    sendPages(port, [...plan.wanted.keys()], (ids, last) => ({ type: 'want', ids, last })),
+    receivePages(
+      port,
+      'want',
+      ({ ids }) => ids,
+      ({ ids }) => {
+        for (const id of ids) {
+          if (!listed.has(id) || asked.has(id)) fail('PEER_MISBEHAVED', { reason: 'not what was listed', id })
+          asked.add(id)
+        }
+      },
+    ),
   )
   const [sent, arrived] = await both(
-    sendNotes(port, side, theirWants, plan.withdraw),
-    receiveNotes(port, side, plan, accepts),
+    sendNotes(port, side, { asked, listed, withdraw: plan.withdraw }),
+    receiveNotes(port, side, plan, new Set(listed.keys())),
   )
 
   const after = await holdingsFor(store.view(), home, clearance(side))
   const done = await exchangeSummaries(port, 'done', after)
-  const equal = differing(summarize(after), done.compartments).length === 0
   return {
     sent,
     received: arrived.received,
-    tombstonesSent,
-    tombstonesReceived,
+    tombstonesSent: tombstones.sent,
+    tombstonesReceived: tombstones.received,
     withdrawn: plan.withdraw.length + arrived.dropped,
-    equal,
+    equal: differing(summarize(after), done.compartments).length === 0,
   }
 }
 
 function clearance(side: SyncSide): Clearance {
   return side.clearanceOfPeer() ?? fail('CLEARANCE', { home: side.home })
+}
+
+/** The one way in. The right to write may have ended since the session began. */
+async function takeIn(side: SyncSide, arrival: Partial<Arrival>): Promise<number> {
+  return side.mayPeerWrite() ? side.apply({ ...NOTHING, ...arrival }) : 0
 }
 
 async function exchangeSummaries<K extends 'hello' | 'done'>(port: Port, type: K, holdings: Holdings) {
@@ -104,6 +126,25 @@ async function exchangeSummaries<K extends 'hello' | 'done'>(port: Port, type: K
     port.receive().then((message) => expectMessage(type, message)),
   )
   return theirs
+}
+
+type Tombstones = { readonly sent: number; readonly received: number }
+
+/** @clause L4.3 */
+async function exchangeTombstones(port: Port, side: SyncSide, mine: Holdings): Promise<Tombstones> {
+  let received = 0
+  const [sent] = await both(
+    sendPages(port, mine.tombstones, (items, last) => ({ type: 'tombstones', items, last })),
+    receivePages(
+      port,
+      'tombstones',
+      ({ items }) => items,
+      async ({ items }) => {
+        if (items.length > 0) received += await takeIn(side, { tombstones: items })
+      },
+    ),
+  )
+  return { sent, received }
 }
 
 /** Labels whose sets differ, sorted, each once; both sides compute the same list. */
@@ -117,42 +158,9 @@ function differing(a: readonly CompartmentSummary[], b: readonly CompartmentSumm
     .sort()
 }
 
-type Plan = {
-  /** ids this side asks for, with the label they were listed under */
-  readonly want: readonly string[]
-  readonly wanted: ReadonlyMap<string, string>
-  /** ids the other side holds in a version that it may no longer see a successor of */
-  readonly withdraw: readonly string[]
-  /** ids listed by the other side, so that a withdrawal can only touch what it knew of */
-  readonly listed: ReadonlySet<string>
-}
-
-function planOf(side: SyncSide, mine: Holdings, theirs: ReadonlyMap<string, readonly Row[]>, accepts: boolean): Plan {
-  const view = side.store.view()
-  const seen = clearance(side)
-  const wanted = new Map<string, string>()
-  const withdraw: string[] = []
-  const listed = new Set([...mine.compartments.values()].flat().map(([id]) => id))
-  for (const [label, rows] of theirs) {
-    for (const row of rows) {
-      const own = stateOf(view, side.home, row[0])
-      if (isForgotten(view, side.home, row[0])) continue
-      // a note the peer may not see is none of its business: it can not change it, and drops what it holds of it
-      if (own !== undefined && !dominates(seen, parseLabel(own.label))) withdraw.push(row[0])
-      else if (accepts && (own === undefined || isNewer(row, own))) wanted.set(row[0], label)
-    }
-  }
-  return { want: [...wanted.keys()], wanted, withdraw, listed }
-}
-
-const stateOf = (view: View, home: string, id: string): NoteState | undefined =>
-  view.getJson<NoteState>(key('note', home, id))
-
-/** Last writer wins by (hlc, actor, oid), as in the memory room. */
-function isNewer([, hlc, actor, oid]: Row, than: { hlc: string; actor: string; oid: string }): boolean {
-  const a = [hlc, actor, oid].join(' ')
-  const b = [than.hlc, than.actor, than.oid].join(' ')
-  return a > b
+/** What this side lists: id to the version's object id. Nothing else can be asked for or let go of. */
+function offered(mine: Holdings, labels: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(labels.flatMap((label) => (mine.compartments.get(label) ?? []).map(([id, , , oid]) => [id, oid])))
 }
 
 async function sendLists(port: Port, mine: Holdings, labels: readonly string[]): Promise<void> {
@@ -161,53 +169,66 @@ async function sendLists(port: Port, mine: Holdings, labels: readonly string[]):
   }
 }
 
-async function receiveLists(port: Port, labels: readonly string[]): Promise<Map<string, Row[]>> {
-  const lists = new Map<string, Row[]>()
+async function receiveLists(
+  port: Port,
+  labels: readonly string[],
+  take: (label: string, rows: readonly Listed['row'][]) => void,
+): Promise<void> {
   for (const label of labels) {
-    const rows = await receivePages(port, 'list', (message) => {
-      if (message.label !== label) fail('PEER_MISBEHAVED', { expected: label })
-      return message.rows
-    })
-    lists.set(label, rows)
+    await receivePages(
+      port,
+      'list',
+      ({ rows }) => rows,
+      (message) => {
+        if (message.label !== label) fail('PEER_MISBEHAVED', { expected: label })
+        take(label, message.rows)
+      },
+    )
   }
-  return lists
 }
 
-/** The one place where notes leave: the label is looked at again for each, and a forgotten one never goes. */
-async function sendNotes(
-  port: Port,
-  side: SyncSide,
-  ids: readonly string[],
-  withdraw: readonly string[],
-): Promise<number> {
+type Sending = {
+  readonly asked: ReadonlySet<string>
+  readonly listed: ReadonlyMap<string, string>
+  readonly withdraw: readonly string[]
+}
+
+/** Withdrawals first, then the notes; each version is the one that was listed. @returns how many notes went */
+async function sendNotes(port: Port, side: SyncSide, { asked, listed, withdraw }: Sending): Promise<number> {
+  const send = (items: readonly string[], gone: readonly string[], last: boolean) =>
+    port.send({ type: 'notes', items, gone, last })
+  for (const { items } of pagesOf(withdraw)) if (items.length > 0) await send([], items, false)
   let sent = 0
-  let items: string[] = []
+  let page: string[] = []
   let bytes = 0
-  let gone: readonly string[] = withdraw.slice(0, LIMITS.syncPageRows)
-  const flush = async (last: boolean) => {
-    await port.send({ type: 'notes', items, gone, last })
-    items = []
-    gone = []
-    bytes = 0
-  }
-  for (const id of ids) {
-    const text = emitNote(side, id)
+  for (const id of asked) {
+    const text = emitNote(side, id, listed.get(id))
     if (text === undefined) continue
+    const size = Buffer.byteLength(JSON.stringify(text))
+    if (page.length > 0 && (page.length === LIMITS.syncPageRows || bytes + size > LIMITS.syncPageBytes)) {
+      await send(page, [], false)
+      page = []
+      bytes = 0
+    }
+    page.push(text)
+    bytes += size
     sent++
-    items.push(text)
-    bytes += text.length
-    if (bytes > LIMITS.bulkChunkBytes || items.length >= LIMITS.listMax) await flush(false)
   }
-  await flush(true)
+  await send(page, [], true)
   return sent
 }
 
-/** @clause L4.2 */
-function emitNote(side: SyncSide, id: string): string | undefined {
+/**
+ * The one place where notes leave: the label is looked at again for each, and a forgotten one never goes. One that
+ * changed since it was listed waits for the next session.
+ * @clause L4.2
+ */
+function emitNote(side: SyncSide, id: string, listedOid: string | undefined): string | undefined {
   const view = side.store.view()
-  const state = stateOf(view, side.home, id)
+  const state = getState(view, side.home, id)
   const allowed = side.clearanceOfPeer()
   if (state === undefined || allowed === undefined || isForgotten(view, side.home, id)) return undefined
+  if (state.oid !== listedOid) return undefined
   const bytes = readBlob(view, side.home, state.oid)
   const note = parseNote(bytes)
   // fail closed: both the index and the note itself must allow it
@@ -217,53 +238,44 @@ function emitNote(side: SyncSide, id: string): string | undefined {
 
 type Arrived = { readonly received: number; readonly dropped: number }
 
-async function receiveNotes(port: Port, side: SyncSide, plan: Plan, accepts: boolean): Promise<Arrived> {
+/** @param droppable ids that this side listed, so that a withdrawal can only touch what it told of */
+async function receiveNotes(port: Port, side: SyncSide, { wanted }: Plan, droppable: Set<string>): Promise<Arrived> {
   let received = 0
   let dropped = 0
-  for (let burst = 0; ; burst++) {
-    if (burst > LIMITS.syncBursts) fail('PEER_MISBEHAVED', { reason: 'no end' })
+  for (;;) {
     const message = expectMessage('notes', await port.receive())
-    const notes = message.items.map((text) => checkNote(text, plan))
-    const gone = accepts ? message.gone.filter((id) => plan.listed.has(id)) : []
-    if (notes.length > 0) received += await side.apply({ ...NOTHING, notes })
-    if (gone.length > 0) dropped += await side.apply({ ...NOTHING, gone })
+    // all of a page is checked before any of it is stored
+    const notes = message.items.map((text) => checkNote(text, side, wanted))
+    for (const id of message.gone) {
+      if (!droppable.delete(id)) fail('PEER_MISBEHAVED', { reason: 'not what was listed', id })
+    }
+    if (notes.length > 0) received += await takeIn(side, { notes })
+    if (message.gone.length > 0) dropped += await takeIn(side, { gone: message.gone })
     if (message.last) return { received, dropped }
   }
 }
 
-/** A note that came must be one that was asked for, in its one spelling, under the label it was listed with. */
-function checkNote(text: string, plan: Plan): Note {
-  const note = parseNote(utf8(text))
-  const label = plan.wanted.get(note.entry.id)
-  if (label === undefined || label !== formatLabel(note.label))
-    fail('PEER_MISBEHAVED', { reason: 'not what was listed' })
-  if (fromUtf8(renderNote(note)) !== text) fail('PEER_MISBEHAVED', { reason: 'not the canonical form of a note' })
+/** A note that came must be the version that was asked for, once, in its one spelling, under the label it was listed with. */
+function checkNote(text: string, { store, home }: SyncSide, wanted: Map<string, Listed>): Note {
+  const note = readNote(text)
+  const { id } = note.entry
+  const asked = wanted.get(id) ?? fail('PEER_MISBEHAVED', { reason: 'not what was asked for', id })
+  wanted.delete(id)
+  const { row, label } = asked
+  if (fromUtf8(renderNote(note)) !== text) fail('PEER_MISBEHAVED', { reason: 'not the canonical form of a note', id })
+  const [, hlc, actor, oid] = row
+  const isListed = note.hlc === hlc && note.actor === actor && oidOf(store.view(), home, utf8(text)) === oid
+  if (!isListed || label !== formatLabel(note.label)) fail('PEER_MISBEHAVED', { reason: 'not what was listed', id })
   return note
 }
 
-type Page<T> = (items: readonly T[], last: boolean) => SyncMessage
-
-async function sendPages<T>(port: Port, items: readonly T[], page: Page<T>): Promise<number> {
-  for (let at = 0; ; at += LIMITS.syncPageRows) {
-    const last = at + LIMITS.syncPageRows >= items.length
-    await port.send(page(items.slice(at, at + LIMITS.syncPageRows), last))
-    if (last) return items.length
-  }
-}
-
-type Paged = Extract<SyncMessage, { type: 'tombstones' | 'list' | 'want' }>
-
-async function receivePages<K extends Paged['type'], T>(
-  port: Port,
-  kind: K,
-  itemsOf: (message: Extract<Paged, { type: K }>) => readonly T[],
-): Promise<T[]> {
-  const all: T[] = []
-  for (let burst = 0; ; burst++) {
-    if (burst > LIMITS.syncBursts) fail('PEER_MISBEHAVED', { reason: 'no end' })
-    const message: Paged = expectMessage<Paged['type']>(kind, await port.receive())
-    all.push(...itemsOf(message as Extract<Paged, { type: K }>))
-    if (message.last) return all
+/** @throws PEER_MISBEHAVED */
+function readNote(text: string): Note {
+  try {
+    return parseNote(utf8(text))
+  } catch (error) {
+    if (isNodeError(error, 'MALFORMED')) fail('PEER_MISBEHAVED', { reason: 'not a note' }, error)
+    throw error
   }
 }
 

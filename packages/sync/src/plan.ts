@@ -1,0 +1,63 @@
+/**
+ * What one side makes of the other's lists: which notes it asks for, and which ids the other is to let go.
+ * @clause L4.2, L4.3
+ */
+import { LIMITS, dominates, fail, parseLabel, type Clearance } from '@csb/core'
+import { isForgotten } from '@csb/guard'
+import { getState } from '@csb/memory'
+import type { View } from '@csb/store'
+import type { Row } from './messages.ts'
+
+/** A version as it was listed, with the label it was listed under. */
+export type Listed = { readonly row: Row; readonly label: string }
+
+export type Plan = {
+  /** versions this side asks for, by id; each is taken away when it came */
+  readonly wanted: Map<string, Listed>
+  /** ids the other side holds and may not see any more */
+  readonly withdraw: string[]
+}
+
+export type Planning = {
+  readonly home: string
+  /** what the other side may see */
+  readonly clearance: Clearance
+  /** whether it may change this home here */
+  readonly accepts: boolean
+}
+
+/** A plan that grows by one page of rows at a time. */
+export function createPlanner({ home, clearance, accepts }: Planning) {
+  const plan: Plan = { wanted: new Map(), withdraw: [] }
+  const seen = new Set<string>()
+
+  const judge = (view: View, row: Row, label: string): void => {
+    const [id] = row
+    const own = getState(view, home, id)
+    // a note it may not see is none of its business: it can not change it, and lets go of what it holds of it. The
+    // same for one that is forgotten: where its tombstone is above the other's clearance nothing else tells it.
+    if (isForgotten(view, home, id) || (own !== undefined && !dominates(clearance, parseLabel(own.label)))) {
+      plan.withdraw.push(id)
+    } else if (accepts && (own === undefined || isNewer(row, own))) {
+      plan.wanted.set(id, { row, label })
+    }
+  }
+
+  return {
+    plan,
+    /** @throws PEER_MISBEHAVED where an id comes twice, or more than LIMITS.syncRows come */
+    add: (view: View, label: string, rows: readonly Row[]): void => {
+      for (const row of rows) {
+        if (seen.has(row[0])) fail('PEER_MISBEHAVED', { reason: 'listed twice', id: row[0] })
+        seen.add(row[0])
+        judge(view, row, label)
+      }
+      if (seen.size > LIMITS.syncRows) fail('PEER_MISBEHAVED', { reason: 'no end', maxRows: LIMITS.syncRows })
+    },
+  }
+}
+
+/** Last writer wins by (hlc, actor, oid), as in the memory room. */
+function isNewer([, hlc, actor, oid]: Row, than: { hlc: string; actor: string; oid: string }): boolean {
+  return [hlc, actor, oid].join(' ') > [than.hlc, than.actor, than.oid].join(' ')
+}
