@@ -4,19 +4,68 @@ import type { ReadEntry } from '@csb/store'
 
 export type Runs = {
   readonly bus: TaskBus
+  /** by task id, those that wait for their turn too */
   readonly active: Map<string, ActiveRun>
   /** reads of a run that its own requests make, by run id */
   readonly reads: Map<string, ReadList>
+  readonly turns: Turns
 }
 
 type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
 
 export type ActiveRun = {
   readonly agent: string
+  /** did of who sent the task */
+  readonly owner: string
   /** root of the authority it runs under, and its scope; null for an ordinary message */
   readonly origin: string | null
   readonly scope: readonly string[]
   readonly abort: AbortController
 }
 
-export const createRuns = (): Runs => ({ bus: createTaskBus(), active: new Map(), reads: new Map() })
+type Turns = {
+  /**
+   * Wait until fewer than `most` are taken, first come first served; then take one.
+   * @returns gives it back
+   * @throws the signal's reason where it fires while waiting
+   */
+  take(most: number, signal: AbortSignal): Promise<() => void>
+}
+
+export const createRuns = (): Runs => ({
+  bus: createTaskBus(),
+  active: new Map(),
+  reads: new Map(),
+  turns: createTurns(),
+})
+
+function createTurns(): Turns {
+  let taken = 0
+  const waiting = new Set<() => void>()
+
+  const leave = () => {
+    taken--
+    const [next] = waiting
+    next?.()
+  }
+
+  return {
+    take: async (most, signal) => {
+      for (;;) {
+        signal.throwIfAborted()
+        if (taken < most) break
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waiting.add(resolve)
+        signal.addEventListener('abort', () => resolve(), { once: true })
+        await promise
+        waiting.delete(resolve)
+      }
+      taken++
+      let left = false
+      return () => {
+        if (!left) leave()
+        left = true
+      }
+    },
+  }
+}

@@ -2,7 +2,7 @@
  * What this node shows elsewhere to prove its rights to a home, and what a peer may see and change of a home here.
  * @clause L4.2
  */
-import { covers, type Grant } from '@csb/core'
+import { meetClearances, type Grant } from '@csb/core'
 import { chainsOfHolder, rightsOf, trusted, verifyCredential, type Rights } from '@csb/authority'
 import { getHome, type Home } from '@csb/files'
 import type { Parts } from './operation.ts'
@@ -35,5 +35,5 @@ export function peerRights({ store, key, clock }: Here, did: string, homeId: str
   const rights = rightsOf(view, { ...asked, credential })
   const bound = trusted(view, did)?.clearance
   if (bound === undefined || bound === null || rights.clearance === undefined) return rights
-  return covers(bound, rights.clearance) ? rights : { ...rights, clearance: bound }
+  return { ...rights, clearance: meetClearances(bound, rights.clearance) }
 }

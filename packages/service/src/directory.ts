@@ -18,9 +18,9 @@ import type { Store } from '@csb/store'
 import type { Parts } from './operation.ts'
 
 /** Sign a new record and put it where it can be found. */
-export async function publishRecord(parts: Parts): Promise<AgentRecord> {
+export async function publishRecord(parts: Parts, signal?: AbortSignal): Promise<AgentRecord> {
   const record = await renewRecord(parts, false)
-  await parts.peers.publish(record)
+  await parts.peers.publish(record, signal === undefined ? {} : { signal })
   return record
 }
 

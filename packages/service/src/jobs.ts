@@ -2,7 +2,7 @@
  * What the node does by itself: renew its record, keep pairs in step that have synced before, finish what a crash
  * interrupted. The only timers of the service.
  */
-import { delay, isNodeError } from '@csb/core'
+import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
 import { finishErasures } from '@csb/guard'
 import { publishRecord, withdrawRecord } from './directory.ts'
@@ -18,13 +18,16 @@ export type Jobs = { stop(): Promise<void> }
 
 /** Put right what the last stop left behind, then begin. */
 export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
-  await finishErasures(parts.store)
+  // what could not be erased now stays planned and is tried again with the next forgetting: no reason not to start
+  await finishErasures(parts.store).catch((error: unknown) =>
+    parts.log('error', 'erasures are not finished', { code: toNodeError(error).code }),
+  )
   await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))
   const stopping = new AbortController()
   const { signal } = stopping
   const intervalMs = parts.config.sync?.interval_ms ?? 60_000
   const running = [
-    every(RENEW_MS, signal, () => publishRecord(parts), parts),
+    every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
   ]
   return {

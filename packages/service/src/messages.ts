@@ -4,7 +4,7 @@
  * treated as the ordinary message it is, and the answer says which step failed and why.
  * @clause DEL-001, DEL-002, DEL-003.3.2
  */
-import { newId, type Clearance, type Lease } from '@csb/core'
+import { LIMITS, fail, isNodeError, newId, type Clearance, type Lease } from '@csb/core'
 import {
   AUTHORITY_EXTENSION,
   appendTaskEvent,
@@ -29,7 +29,7 @@ import {
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from './operation.ts'
-import { ownCeiling, runCeiling, runTask, visitorCeiling } from './runs.ts'
+import { ownCeiling, runCeiling, runTask, visitorCeiling, type TaskRun } from './runs.ts'
 
 /** The body of a JSON-RPC request, as it came. */
 export type Body = { readonly method: string; readonly params: JsonObject }
@@ -54,11 +54,12 @@ type Standing = {
 /**
  * Judge the message, make its task, and begin its run where it has one.
  * @returns the task as it stands now
- * @throws NOT_FOUND, INVALID_INPUT, REPLAYED, DENIED
+ * @throws NOT_FOUND, INVALID_INPUT, REPLAYED, BUSY
  */
 export async function acceptMessage(context: Context, arrival: Arrival): Promise<Accepted> {
   const { clock, runs } = context
   const agent = getAgent(context.view, arrival.agent)
+  checkRoom(context, arrival.owner)
   const message = (arrival.body.params['message'] ?? null) as JsonObject | null
   const { accepted, standing, refusal } = await context.write(
     async (tx) => {
@@ -80,20 +81,38 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
   )
   runs.bus.changed(accepted.task.id)
   if (accepted.duplicate || refusal !== undefined || isInformed(standing.outcome)) return accepted
-  if (standing.outcome.kind === 'accepted' && standing.outcome.level === 'override')
-    await override(context, agent, standing.outcome)
-  const run = runTask(context, {
-    agent,
-    task: accepted.task.id,
-    input: inputOf(arrival, accepted, message, standing),
-    ceiling: ceilingOf(context, arrival, accepted.task.id, standing.outcome),
-    mark: standing.mark,
-    note: standing.note,
-    origin: standing.outcome.kind === 'accepted' ? standing.outcome.root : null,
-    scope: standing.outcome.kind === 'accepted' ? standing.outcome.scope : [],
-  })
-  context.background(run)
+  const { outcome } = standing
+  context.background(
+    carryOut(context, outcome, {
+      agent,
+      owner: arrival.owner,
+      task: accepted.task.id,
+      input: inputOf(arrival, accepted, message, standing),
+      ceiling: ceilingOf(context, arrival, accepted.task.id, outcome),
+      mark: standing.mark,
+      note: standing.note,
+      origin: outcome.kind === 'accepted' ? outcome.root : null,
+      scope: outcome.kind === 'accepted' ? outcome.scope : [],
+    }),
+  )
   return accepted
+}
+
+/** Runs wait for their turn, but not without number, and no sender takes all the room. @throws BUSY */
+function checkRoom({ runs }: Context, owner: string): void {
+  const own = [...runs.active.values()].filter((run) => run.owner === owner).length
+  if (runs.active.size >= LIMITS.agentRunsWaiting || own >= LIMITS.agentRunsPerSender) {
+    fail('BUSY', { waiting: runs.active.size, yours: own })
+  }
+}
+
+/** The task exists: whatever becomes of those an override sets aside, its run begins. */
+async function carryOut(context: Context, outcome: Outcome, run: Omit<TaskRun, 'signal'>): Promise<void> {
+  try {
+    if (outcome.kind === 'accepted' && outcome.level === 'override') await override(context, run.agent, outcome)
+  } finally {
+    await runTask(context, run)
+  }
 }
 
 /** Judge the authority of the message, wherever in it or beside it that stands, and find the words for it. */
@@ -123,7 +142,9 @@ function refusalOf(
   { owner }: Arrival,
   { outcome }: Standing,
 ): string | undefined {
-  if (context.caller.kind !== 'peer' || outcome.kind === 'accepted') return undefined
+  if (context.caller.kind !== 'peer') return undefined
+  // what must be done is done; a request of a delegated sender may still be refused by an agent that takes none
+  if (outcome.kind === 'accepted' && (isAtMost('execute', outcome.level) || agent.accept !== 'nobody')) return undefined
   const isKnown = trusted(context.view, owner) !== undefined
   if (agent.accept === 'nobody') return 'this agent takes no messages from other nodes'
   if (agent.accept === 'granted' && !isKnown) return 'this agent takes messages of granted senders only'
@@ -152,13 +173,16 @@ const isInformed = (outcome: Outcome): boolean => outcome.kind === 'accepted' &&
 async function override(context: Context, agent: AttachedAgent, outcome: Authorized): Promise<void> {
   for (const [task, run] of context.runs.active) {
     if (run.agent !== agent.id || run.origin !== outcome.root || !isScopeWithin(run.scope, outcome.scope)) continue
-    await context.write(
-      (tx) => {
-        const update: TaskUpdate = { statusUpdate: { status: { state: 'TASK_STATE_CANCELED' } } }
-        appendTaskEvent(tx, task, update, context.clock.now())
-      },
-      () => ({ task, canceled_by: 'override' }),
-    )
+    const canceled: TaskUpdate = { statusUpdate: { status: { state: 'TASK_STATE_CANCELED' } } }
+    await context
+      .write(
+        (tx) => appendTaskEvent(tx, task, canceled, context.clock.now()),
+        () => ({ task, canceled_by: 'override' }),
+      )
+      .catch((late: unknown) => {
+        // it had ended before: what ended it stands
+        if (!isNodeError(late, 'UNSUPPORTED_OPERATION')) throw late
+      })
     run.abort.abort()
     context.runs.bus.changed(task)
   }

@@ -2,8 +2,17 @@
  * What an operation is: a name, the schema of its input, who may ask, how far the lease must reach, and one
  * function that calls one level package. Doors never see this; they call by name.
  */
-import type { Clearance, Clock, Config, Identity, KeyPair, NodeError } from '@csb/core'
-import type { LeaseRequest, Principal } from '@csb/authority'
+import {
+  fail,
+  type Clearance,
+  type Clock,
+  type Config,
+  type Identity,
+  type KeyPair,
+  type Label,
+  type NodeError,
+} from '@csb/core'
+import { allows, type LeaseRequest, type Principal } from '@csb/authority'
 import type { ReadEntry, Store, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { MessagePort, Peers } from './peers.ts'
@@ -80,7 +89,7 @@ export type Operation = {
   /** What the lease must cover for this input; undefined where holding any valid lease is enough. */
   needs?(input: never, parts: Parts): LeaseRequest
 } & (
-  | { readonly kind: 'read' | 'write' | 'call'; run(context: Context, input: never): Promise<unknown> | unknown }
+  | { readonly kind: 'read' | 'write' | 'call'; run(context: Context, input: never): unknown }
   | { readonly kind: 'stream'; run(context: Context, input: never): AsyncIterable<unknown> }
   | { readonly kind: 'session'; run(context: Context, input: never, port: MessagePort): Promise<void> }
 )
@@ -98,6 +107,20 @@ export const ruling = (_input: unknown, parts: Parts): LeaseRequest => ({
   action: 'exec',
   capability: 'C',
 })
+
+/** What may speak of anything, as the record does, is for those who may see everything. */
+export const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [] }
+
+/** Does the caller's lease reach what turns up only while the operation runs? */
+export const reaches = ({ principal }: Pick<Context, 'principal'>, needs: LeaseRequest): boolean =>
+  principal.lease !== null && allows(principal.lease, needs).ok
+
+/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach */
+export function checkReach({ principal }: Pick<Context, 'principal'>, needs: LeaseRequest): void {
+  if (principal.lease === null) fail('LEASE_REQUIRED', { action: needs.action })
+  const verdict = allows(principal.lease, needs)
+  if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: needs.action })
+}
 
 /** How a home at this node is named in leases. */
 export const locationOf = (parts: Pick<Parts, 'key'>, home: string): string => `nas://${parts.key.peerId}/${home}`

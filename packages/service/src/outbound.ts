@@ -21,6 +21,7 @@ export type Outbound = {
 /** Send and give the answers as they come: JSON-RPC results. */
 export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
   const envelope = envelopeOf(context, outbound)
+  if (isMessage(outbound.body.method)) await note(context, outbound, envelope.id)
   for await (const reply of context.peers.request(envelope, {
     signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal),
   })) {
@@ -34,6 +35,16 @@ export async function* sendOut(context: Context, outbound: Outbound): AsyncGener
 export async function askOut(context: Context, outbound: Outbound): Promise<unknown> {
   for await (const result of sendOut(context, outbound)) return result
   return fail('PEER_MISBEHAVED', { reason: 'no answer' })
+}
+
+const isMessage = (method: string): boolean => method === 'SendMessage' || method === 'SendStreamingMessage'
+
+/** Before it leaves, since what happens there may be done although no answer comes: to whom, by which delegation. */
+async function note(context: Context, { did, agent, body, delegation }: Outbound, envelope: string): Promise<void> {
+  await context.write(
+    () => undefined,
+    () => ({ method: body.method, to: did, agent, envelope, ...(delegation === undefined ? {} : { delegation }) }),
+  )
 }
 
 function envelopeOf(context: Context, outbound: Outbound): Envelope {

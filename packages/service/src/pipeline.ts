@@ -5,18 +5,16 @@
  */
 import { EXIT, checkSchema, fail, newId, toNodeError, type NodeError } from '@csb/core'
 import {
-  allows,
   appendRecord,
   checkHeld,
   clearanceOfLease,
   principalOf,
-  type LeaseRequest,
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
 import { createReadList, type View } from '@csb/store'
 import type { Caller } from './caller.ts'
-import type { Context, Effect, Operation, Parts } from './operation.ts'
+import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
@@ -80,7 +78,8 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
 /** @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED */
 function identify(parts: Parts, caller: Caller, operation: Operation): Principal {
   if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
-  if (operation.open === 'peer' && caller.kind === 'nobody') fail('LEASE_REQUIRED', { operation: operation.name })
+  // a session is with the node whose key the stream proved: a token proves no key
+  if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
   return principalOf(parts.store.view(), caller, {
     self: parts.key.did,
     owner: parts.identity.owner.did,
@@ -102,13 +101,7 @@ function authorize(parts: Parts, principal: Principal, operation: Operation, inp
   if (operation.open !== 'lease') return
   if (principal.lease === null) fail('LEASE_REQUIRED', { operation: operation.name })
   const needs = operation.needs?.(input as never, parts)
-  if (needs !== undefined) reach(principal, needs)
-}
-
-function reach(principal: Principal, needs: LeaseRequest): void {
-  if (principal.lease === null) fail('LEASE_REQUIRED', { action: needs.action })
-  const verdict = allows(principal.lease, needs)
-  if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: needs.action })
+  if (needs !== undefined) checkReach({ principal }, needs)
 }
 
 function createContext(parts: Parts, known: Required<Known>, options: PerformOptions, emit: Emit): Context {

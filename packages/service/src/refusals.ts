@@ -23,7 +23,8 @@ export function createFolding(clock: Clock): Folding {
         entry.counted++
         return undefined
       }
-      if (seen.size >= KEPT) seen.clear()
+      seen.delete(who)
+      if (seen.size >= KEPT) seen.delete([...seen.keys()].at(0) ?? '')
       seen.set(who, { until: now + WINDOW_MS, counted: 0 })
       return entry?.counted ?? 0
     },

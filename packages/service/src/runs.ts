@@ -5,6 +5,7 @@
  * @clause L0.1, L1.2, L1.5
  */
 import {
+  LIMITS,
   NodeError,
   fail,
   joinLabels,
@@ -107,7 +108,7 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
     lease: minted.lease,
     leaseHash: grantHash(minted.grant),
     events: () =>
-      runCommand(init.agent, told as never, {
+      runCommand(init.agent, told, {
         signal: init.signal,
         timeoutMs,
         outputBytes: init.agent.output_bytes ?? config.agents?.output_bytes ?? 4_194_304,
@@ -226,6 +227,8 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
 }
 
 export type TaskRun = RunInit & {
+  /** did of who sent the task */
+  readonly owner: string
   /** goes into every status of the task, so that whoever follows it sees under whose authority it ran */
   readonly mark: Readonly<Record<string, unknown>>
   /** said with the last status */
@@ -238,7 +241,7 @@ export type TaskRun = RunInit & {
 export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): Promise<void> {
   const { runs, store, clock } = context
   const abort = new AbortController()
-  runs.active.set(init.task, { agent: init.agent.id, origin: init.origin, scope: init.scope, abort })
+  runs.active.set(init.task, { agent: init.agent.id, owner: init.owner, origin: init.origin, scope: init.scope, abort })
   const append = async (updates: readonly TaskUpdate[]) => {
     await store.transact((tx) => {
       for (const update of updates) appendTaskEvent(tx, init.task, marked(update, init.mark), clock.now())
@@ -246,7 +249,9 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
     runs.bus.changed(init.task)
   }
   let acting = context
+  let leave: (() => void) | undefined
   try {
+    leave = await runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, abort.signal)
     const prepared = await prepareRun(context, { ...init, signal: abort.signal })
     acting = prepared.context
     await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
@@ -259,6 +264,7 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
   } catch (error) {
     await conclude(acting, init, error)
   } finally {
+    leave?.()
     runs.active.delete(init.task)
     runs.reads.delete(init.task)
     runs.bus.changed(init.task)

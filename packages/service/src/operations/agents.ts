@@ -108,14 +108,10 @@ async function foreignCard({ peers, view, signal }: Context, did: string, agent:
 }
 
 /** The same agent, reached through this node: this node signs that, and only that. */
-function relayed(
-  { httpUrl, key }: Context,
-  { signatures: _, ...card }: AgentCard,
-  did: string,
-  agent: string,
-): AgentCard {
+function relayed({ httpUrl, key }: Context, given: AgentCard, did: string, agent: string): AgentCard {
   const way = { url: `${httpUrl()}/a2a/${did}/${agent}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }
-  return signCard({ ...card, name: card.name, supportedInterfaces: [way] }, key)
+  const { signatures: _signatures, ...card } = given
+  return signCard({ ...card, supportedInterfaces: [way] }, key)
 }
 
 /** The agent asked for, or the first by id: the face of a node that has one. */

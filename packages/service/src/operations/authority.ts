@@ -14,12 +14,13 @@ import {
   isRevoked,
   type Rank,
 } from '@csb/authority'
-import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
+  label: EVERYTHING,
 })
 
 /** Check a chain against the origins this node trusts and keep it. */
@@ -77,10 +78,11 @@ export const authorityOperations: readonly Operation[] = [
     open: 'lease',
     needs: ruling,
     run: async (context: Context, input: { did: string; chain?: readonly unknown[]; revocation?: unknown }) => {
-      const port = await context.peers.session(input.did, 'delegation', {}, { signal: context.signal })
-      await port.send(input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain })
-      const answer = await port.receive()
-      await port.close()
+      const answer = await tellPeer(
+        context,
+        input.did,
+        input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain },
+      )
       await context.write(
         () => answer,
         () => ({ to: input.did, what: input.chain === undefined ? 'revocation' : 'grant' }),
@@ -150,6 +152,20 @@ export const authorityOperations: readonly Operation[] = [
     run: async ({ view }: Context) => ({ items: await listTrust(view) }),
   },
 ]
+
+/** @throws PEER_UNREACHABLE where no answer came: what was not taken in there is not told as done here */
+async function tellPeer({ peers, signal }: Context, did: string, message: unknown): Promise<unknown> {
+  const port = await peers.session(did, 'delegation', {}, { signal })
+  try {
+    await port.send(message)
+    const answer = (await port.receive()) ?? fail('PEER_UNREACHABLE', { did })
+    await port.close()
+    return answer
+  } catch (error) {
+    port.abort(error as Error)
+    throw error
+  }
+}
 
 /** Anybody may bring a revocation; to fill the disk with strangers' ones nobody may. @throws DENIED */
 function knowSigner(context: Context, document: unknown): void {

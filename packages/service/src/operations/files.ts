@@ -1,5 +1,15 @@
 /** L0 operations: branches, reading, writing into run branches. Protected branches are refused by the files room. */
-import { dominates, fail, formatLabel, fromUtf8, joinLabels, parseLabel, utf8 } from '@csb/core'
+import {
+  OWNER_PRIVATE,
+  dominates,
+  fail,
+  formatLabel,
+  fromUtf8,
+  joinLabels,
+  parseLabel,
+  utf8,
+  type Label,
+} from '@csb/core'
 import {
   MEMORY,
   commitFiles,
@@ -14,7 +24,7 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
 type At = Home & { readonly branch: string; readonly path?: string }
@@ -27,18 +37,35 @@ type Write = At & {
   readonly expect?: string | null
 }
 
-const reading = (input: At, parts: Parts) => ({
+const reading = (input: At, parts: Pick<Parts, 'key' | 'identity'>) => ({
   location: locationOf(parts, homeOf(input, parts)),
   action: 'read' as const,
   branch: input.branch,
   ...(input.path === undefined || input.path === '' ? {} : { path: `/${input.path}` }),
 })
 
+type Labelled = { readonly path: string; readonly kind: 'file' | 'folder'; readonly label: Label }
+
+/** What may not be seen, or lies beyond the lease, looks like what is not there. */
+const isShown = (context: Context, input: At, { path, label }: Labelled): boolean =>
+  dominates(context.clearance, label) && reaches(context, reading({ ...input, path }, context))
+
+/** The files that are shown, and the folders they lie in: one that holds nothing to be seen would tell of what is hidden. */
+function shownOf<T extends Labelled>(items: readonly T[], isVisible: (item: T) => boolean): T[] {
+  const shown = new Set(items.filter((item) => item.kind === 'file' && isVisible(item)).map(({ path }) => path))
+  for (const path of shown) {
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) shown.add(path.slice(0, at))
+  }
+  return items.filter(({ path }) => shown.has(path))
+}
+
 /** A label can be raised by writing, never lowered: that takes a person's approval. @throws DENIED */
 function refuseLowering(context: Context, { label, path, ...input }: Write): void {
   const home = homeOf(input, context)
-  if (label === undefined || getRef(context.view, home, input.branch) === undefined) return
-  const before = listFiles(context.view, { home, at: input.branch, recursive: true }).find((item) => item.path === path)
+  if (label === undefined) return
+  // a new branch begins as `main` is
+  const at = getRef(context.view, home, input.branch) === undefined ? 'main' : input.branch
+  const before = listFiles(context.view, { home, at, recursive: true }).find((item) => item.path === path)
   const next = parseLabel(label)
   if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next)) {
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
@@ -62,7 +89,9 @@ export const filesOperations: readonly Operation[] = [
     run: async ({ view, ...parts }: Context, input: Home) => {
       const home = getHome(view, homeOf(input, parts))
       const refs = await listRefs(view, home.id)
-      return { home, refs: refs.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
+      const location = locationOf(parts, home.id)
+      const reached = refs.filter(({ branch }) => reaches(parts, { location, action: 'list', branch }))
+      return { home, refs: reached.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
     },
   },
   {
@@ -72,14 +101,14 @@ export const filesOperations: readonly Operation[] = [
     open: 'lease',
     needs: reading,
     run: (context: Context, input: At) => {
-      const { view, clearance } = context
+      const { view } = context
       const home = homeOf(input, context)
       const items = listFiles(view, { home, at: branchOf(context, input), path: input.path ?? '', recursive: true })
       const labelled = items.map((item) => ({
         ...item,
         label: labelOfFile(view, { home, branch: input.branch, ...item }),
       }))
-      return { items: labelled.filter(({ kind, label }) => kind === 'folder' || dominates(clearance, label)) }
+      return { items: shownOf(labelled, (item) => isShown(context, input, item)) }
     },
   },
   {
@@ -105,7 +134,8 @@ export const filesOperations: readonly Operation[] = [
     input: 'FilesLog',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    // messages speak of whatever was changed, wherever it lies
+    needs: (input: At, parts) => ({ ...reading(input, parts), path: '/', label: EVERYTHING }),
     run: (context: Context, input: At & { limit?: number }) => ({
       items: readLog(context.view, {
         home: homeOf(input, context),
@@ -119,7 +149,11 @@ export const filesOperations: readonly Operation[] = [
     input: 'FilesWrite',
     kind: 'write',
     open: 'lease',
-    needs: (input: Write, parts) => ({ ...reading(input, parts), action: 'write' as const }),
+    needs: (input: Write, parts) => ({
+      ...reading(input, parts),
+      action: 'write' as const,
+      label: input.label === undefined ? OWNER_PRIVATE : parseLabel(input.label),
+    }),
     run: (context: Context, input: Write) => {
       const path = validatePath(input.path)
       // notes have an index and a clock beside them: they are written as notes

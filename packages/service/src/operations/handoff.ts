@@ -46,7 +46,7 @@ import {
 import { key, type Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { peerRights } from '../credentials.ts'
-import { locationOf, type Context, type Operation } from '../operation.ts'
+import { checkReach, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 import { nodeChain, prepareRun, visitorCeiling } from '../runs.ts'
 
@@ -143,6 +143,12 @@ function notesOf(context: Context, home: string, ids: readonly string[], clearan
   const shown: HandoffFile[] = []
   const withheld: string[] = []
   for (const id of ids) {
+    checkReach(context, {
+      location: locationOf(context, home),
+      action: 'read',
+      branch: MEMORY,
+      path: `/${notePath(id)}`,
+    })
     const note = getNote(context.view, home, id, context.clearance)
     if (!dominates(clearance, note.label)) {
       withheld.push(id)
@@ -220,7 +226,7 @@ async function exchange(context: Context, did: string, handoff: Handoff): Promis
   const port = await context.peers.session(did, 'handoff', {}, { signal: context.signal })
   try {
     await port.send(handoff)
-    const result = await port.receive()
+    const result = (await port.receive()) ?? fail('PEER_UNREACHABLE', { did })
     await port.close()
     return result
   } catch (error) {
@@ -260,8 +266,11 @@ async function receive(context: Context, _input: unknown, port: MessagePort): Pr
   const agent = getAgent(context.view, handoff.agent)
   const { lease, leafHash } = accept(context, handoff, agent, now)
   await context.write(
-    (tx) =>
-      tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) }),
+    (tx) => {
+      // a package works once, also when its first run was cut short; and no peer writes over what this node offered
+      if (tx.has(key('handoff', handoff.id))) fail('REPLAYED', { handoff: handoff.id })
+      tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) })
+    },
     () => ({ handoff: handoff.id, from, agent: agent.id, lease: leafHash }),
   )
   const { result, failure } = await work(context, handoff, lease, agent.id)

@@ -1,9 +1,9 @@
 /** L2 operations: notes in the memory branch of a home. Every write is one commit with its record. */
-import { OWNER_PRIVATE, fail, formatLabel, joinLabels, parseLabel, type Label, type Memory } from '@csb/core'
+import { OWNER_PRIVATE, fail, formatLabel, isWithin, joinLabels, parseLabel, type Label, type Memory } from '@csb/core'
 import { finishErasures, forgetNote, isForgotten } from '@csb/guard'
-import { createNotes, deleteNote, getNote, levelOf, listNotes, restoreNote, type Note } from '@csb/memory'
+import { createNotes, deleteNote, getNote, levelOf, listNotes, notePath, restoreNote, type Note } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
 type Item = { readonly entry: unknown; readonly label?: string; readonly extra?: Readonly<Record<string, unknown>> }
@@ -19,11 +19,28 @@ type Filter = Home & {
 
 const BRANCH = 'memory'
 
-const needing = (action: 'read' | 'write' | 'list') => (input: Home, parts: Parts) => ({
+const place = (input: Home, parts: Pick<Parts, 'key' | 'identity'>) => ({
   location: locationOf(parts, homeOf(input, parts)),
-  action,
   branch: BRANCH,
+})
+
+const reading = (input: Home, parts: Parts) => ({ ...place(input, parts), action: 'read' as const, path: '/notes' })
+
+/** What is about one note names its file, so that a lease can leave out a part of them. */
+const onNote = (action: 'read' | 'write') => (input: Named, parts: Parts) => ({
+  ...place(input, parts),
+  action,
+  path: `/${notePath(input.id)}`,
+})
+
+/** Of several notes the least restricted one says whether the lease's floor is kept. */
+const writing = (input: Home & { readonly items: readonly Item[] }, parts: Parts) => ({
+  ...place(input, parts),
+  action: 'write' as const,
   path: '/notes',
+  label: input.items
+    .map(({ label }) => (label === undefined ? OWNER_PRIVATE : parseLabel(label)))
+    .reduce((least, label) => (isWithin(label.level, least.level) ? label : least), EVERYTHING),
 })
 
 /** The form of a note that crosses a door: the MEM-001 entry with its label and versions. */
@@ -77,7 +94,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryCreate',
     kind: 'write',
     open: 'lease',
-    needs: needing('write'),
+    needs: (input: Home & Item, parts) => writing({ ...input, items: [input] }, parts),
     run: async (context: Context, input: Home & Item) => {
       const { commit, notes, warnings } = await create(context, homeOf(input, context), [input], 'refuse')
       const note = notes[0] ?? fail('INTERNAL', { reason: 'no note was made' })
@@ -89,7 +106,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryBatch',
     kind: 'write',
     open: 'lease',
-    needs: needing('write'),
+    needs: writing,
     run: async (context: Context, input: Home & { items: readonly Item[]; existing?: Existing }) => {
       const { commit, notes, warnings, kept } = await create(
         context,
@@ -105,7 +122,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryGet',
     kind: 'read',
     open: 'lease',
-    needs: needing('read'),
+    needs: onNote('read'),
     run: (context: Context, input: Named) =>
       shown(getNote(context.view, homeOf(input, context), input.id, context.clearance)),
   },
@@ -114,7 +131,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryList',
     kind: 'read',
     open: 'lease',
-    needs: needing('list'),
+    needs: reading,
     run: async (context: Context, input: Filter) => {
       const level = input.level === undefined ? undefined : levelOf(input.level, context.identity.memory_level_map)
       if (input.level !== undefined && level === undefined)
@@ -127,7 +144,11 @@ export const memoryOperations: readonly Operation[] = [
         includeDeleted: input.include_deleted ?? false,
         clearance: context.clearance,
       })
-      return { items: items.map(shown), next_cursor: next }
+      const own = place(input, context)
+      const reached = items.filter(({ entry }) =>
+        reaches(context, { ...own, action: 'read', path: `/${notePath(entry.id)}` }),
+      )
+      return { items: reached.map(shown), next_cursor: next }
     },
   },
   {
@@ -135,7 +156,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryDelete',
     kind: 'write',
     open: 'lease',
-    needs: needing('write'),
+    needs: onNote('write'),
     run: (context: Context, input: Named) => change(context, input, 'delete', deleteNote),
   },
   {
@@ -143,7 +164,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryRestore',
     kind: 'write',
     open: 'lease',
-    needs: needing('write'),
+    needs: onNote('write'),
     run: (context: Context, input: Named) => change(context, input, 'restore', restoreNote),
   },
   {
@@ -151,7 +172,7 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryForget',
     kind: 'write',
     open: 'lease',
-    needs: needing('write'),
+    needs: onNote('write'),
     run: async (context: Context, input: Named) => {
       const home = homeOf(input, context)
       const reason = input.reason ?? 'unspecified'

@@ -1,11 +1,14 @@
 /** The flight recorder's operations: look, verify, prove, explain. There is none that changes it. */
 import { explainCommit, proveInclusion, readRecords, verifyRecord } from '@csb/authority'
-import { locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
 const reading = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, parts.identity.home ?? ''),
+  location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
 })
+
+/** What was done and read is told with its ids and paths, whatever their labels. */
+const readingAll = (input: unknown, parts: Parts) => ({ ...reading(input, parts), label: EVERYTHING })
 
 export const recordOperations: readonly Operation[] = [
   {
@@ -13,7 +16,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordTail',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: async ({ view }: Context, input: { limit?: number; after?: number }) => ({
       items: await readRecords(view, {
         limit: input.limit ?? 50,
@@ -34,7 +37,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordExplain',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: ({ view }: Context, input: { commit: string }) => explainCommit(view, input.commit),
   },
   {

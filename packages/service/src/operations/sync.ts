@@ -12,7 +12,7 @@ import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail, type View } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { credentialOf, peerRights } from '../credentials.ts'
-import { homeOf, type Context, type Operation } from '../operation.ts'
+import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown }
@@ -27,7 +27,7 @@ export const syncOperations: readonly Operation[] = [
     kind: 'call',
     open: 'lease',
     needs: (input: { home?: string }, parts) => ({
-      location: `nas://${parts.key.peerId}/${homeOf(input, parts)}`,
+      location: locationOf(parts, homeOf(input, parts)),
       action: 'send',
       branch: 'memory',
     }),
@@ -56,6 +56,9 @@ export const syncOperations: readonly Operation[] = [
       const did = context.principal.did ?? fail('UNAUTHENTICATED')
       const offer = (await port.receive()) as Presented | undefined
       const home = await knownHome(context, did, input.home, offer)
+      // whoever may see nothing of it learns nothing of it, neither whose it is nor by what right this node has it
+      const { clearance } = peerRights(context, did, home.id, offer?.credential)
+      if (clearance === undefined) fail('CLEARANCE', { home: home.id })
       await port.send({ home, credential: credentialOf(context, home) })
       await runSession(context, port, did, home, offer ?? {})
       await port.close()
@@ -66,6 +69,7 @@ export const syncOperations: readonly Operation[] = [
     input: 'SyncStatus',
     kind: 'read',
     open: 'lease',
+    needs: (_input: unknown, parts) => ({ location: locationOf(parts, homeOf({}, parts)), action: 'list' }),
     run: async ({ view }: Context) => {
       const items: SyncRow[] = []
       for await (const [fullKey] of view.range({ prefix: prefix('syncPeer') })) {
@@ -112,7 +116,7 @@ async function runSession(
     home: home.id,
     clearanceOfPeer: () => rights().clearance,
     mayPeerWrite: () => rights().mayWrite,
-    apply: (arrival) => apply(context, did, home, arrival, rights().clearance),
+    apply: (arrival) => apply(context, { did, home: home.id, seen: rights().clearance }, arrival),
   })
   await finishErasures(store)
   await context.write(
@@ -123,46 +127,60 @@ async function runSession(
   return report
 }
 
+type From = {
+  readonly did: string
+  readonly home: string
+  /** what the peer may see here */
+  readonly seen: Clearance | undefined
+}
+
 /** One page of what came: state and record in one batch. */
-async function apply(
-  context: Context,
-  did: string,
-  home: Home,
-  arrival: Arrival,
-  seen: Clearance | undefined,
-): Promise<number> {
+async function apply(context: Context, { did, home, seen }: From, arrival: Arrival): Promise<number> {
   const now = context.clock.now()
-  const shared = { home: home.id, author: authorOf(context), trailers: trailersOf(context), now }
+  const shared = { home, author: authorOf(context), trailers: trailersOf(context), now }
   const done = await context.write(
     async (tx) => {
       let count = 0
       let commit: string | undefined
       for (const tombstone of arrival.tombstones) {
-        if (!mayForget(tx, home.id, tombstone, seen)) continue
+        if (!mayForget(context, tx, { home, seen }, tombstone)) continue
         const result = await applyTombstone(tx, { ...shared, tombstone })
         if (result.applied) count++
         commit = result.commit ?? commit
       }
-      if (arrival.notes.length > 0) {
-        const message = `take in ${arrival.notes.length} notes`
-        const result = putRemembered(tx, { ...shared, notes: arrival.notes, message })
+      const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, entry.id, seen))
+      if (notes.length > 0) {
+        const result = putRemembered(tx, { ...shared, notes, message: `take in ${notes.length} notes` })
         count += result.applied.length
         commit = result.commit
       }
-      if (arrival.gone.length > 0) {
-        const result = removeNotes(tx, { ...shared, ids: arrival.gone, message: `drop ${arrival.gone.length} notes` })
+      const gone = arrival.gone.filter((id) => mayChange(tx, home, id, seen))
+      if (gone.length > 0) {
+        const result = removeNotes(tx, { ...shared, ids: gone, message: `drop ${gone.length} notes` })
         count += result.removed.length
         commit = result.commit
       }
       return { count, commit }
     },
-    ({ count, commit }) => ({ from: did, home: home.id, count, ...(commit === undefined ? {} : { commit }) }),
+    ({ count, commit }) => ({ from: did, home, count, ...(commit === undefined ? {} : { commit }) }),
   )
   return done.count
 }
 
-/** A peer forgets only what it may see: knowing an id is not enough. */
-function mayForget(view: View, home: string, tombstone: unknown, seen: Clearance | undefined): boolean {
-  const state = getState(view, home, String((tombstone as { id?: unknown } | null)?.id))
+/** A peer changes only what it may see, also where the label was raised since the session began. */
+function mayChange(view: View, home: string, id: string, seen: Clearance | undefined): boolean {
+  const state = getState(view, home, id)
   return state === undefined || (seen !== undefined && isVisible(seen, state.label))
+}
+
+/**
+ * To know an id is not enough to forget its note. Who brings the tombstone must be let see the note, and so must who
+ * signed it, as far as that one's rights are known here: else a peer that sees little could reach through one that
+ * sees all.
+ */
+function mayForget(context: Context, tx: View, { home, seen }: Pick<From, 'home' | 'seen'>, tombstone: unknown) {
+  const { id, by } = (tombstone ?? {}) as { id?: unknown; by?: unknown }
+  if (!mayChange(tx, home, String(id), seen)) return false
+  const signer = typeof by === 'string' ? peerRights(context, by, home).clearance : undefined
+  return signer === undefined || mayChange(tx, home, String(id), signer)
 }

@@ -43,14 +43,6 @@ function outboundOf(input: Addressed, method: string): Outbound {
   }
 }
 
-/** Messages that leave are recorded: to whom, for which agent, by which delegation. */
-const told = (input: Addressed, method: string) => ({
-  method,
-  to: input.did,
-  agent: input.agent,
-  ...(input.delegation === undefined ? {} : { delegation: input.delegation }),
-})
-
 const unary = (name: string, method: string, input: string): Operation => ({
   name,
   input,
@@ -59,13 +51,7 @@ const unary = (name: string, method: string, input: string): Operation => ({
   needs: sending,
   run: async (context: Context, asked: Addressed) => {
     if (isHere(asked, context)) return answer(context, arrivalOf(context, asked, method))
-    const result = await askOut(context, outboundOf(asked, method))
-    if (method === 'SendMessage')
-      await context.write(
-        () => undefined,
-        () => told(asked, method),
-      )
-    return result
+    return askOut(context, outboundOf(asked, method))
   },
 })
 
@@ -80,11 +66,6 @@ const streaming = (name: string, method: string, input: string): Operation => ({
       yield* answerStream(context, arrivalOf(context, asked, method))
       return
     }
-    if (method === 'SendStreamingMessage')
-      await context.write(
-        () => undefined,
-        () => told(asked, method),
-      )
     yield* sendOut(context, outboundOf(asked, method))
   },
 })
@@ -123,6 +104,6 @@ export const taskOperations: readonly Operation[] = [
 const arrivalOfEnvelope = (envelope: Envelope): Arrival => ({
   agent: envelope.agent,
   owner: envelope.from,
-  body: { method: envelope.body.method, params: (envelope.body.params ?? {}) as JsonObject },
+  body: { method: envelope.body.method, params: envelope.body.params ?? {} },
   ...(envelope.authority === undefined ? {} : { beside: envelope.authority }),
 })
