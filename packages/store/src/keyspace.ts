@@ -43,10 +43,14 @@ export const TABLES = {
   /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */
   trust: 'aw',
 
-  /** card id -> JSON gate card and what became of it; card id / `changes` / page -> JSON changes (authority/gate) */
+  /** card id -> JSON gate card and what became of it (authority/gate) */
   gate: 'ac',
+  /** card id / page -> JSON changes the card is about (authority/gate) */
+  gateChanges: 'ap',
   /** card id -> empty: cards nobody decided on yet (authority/gate) */
   gateOpen: 'ao',
+  /** did -> empty: actors whose work was approved (authority/gate) */
+  gateActor: 'aq',
 
   /** seq -> JSON header (authority/record) */
   header: 'rh',
