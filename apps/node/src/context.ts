@@ -1,12 +1,21 @@
 /** What every command needs: the folder, the way it answers, the running node, the owner's key for one signature. */
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
-import { fail, systemClock } from '@csb/core'
-import { connect, defaultDirectory, openOwner, passphraseOf, readOwner, type Client, type Desk } from '@csb/node'
-import { askSecret, createOutput, reportError, type Output } from './terminal.ts'
+import { InvalidArgumentError, type Command } from 'commander'
+import { EXIT, systemClock } from '@csb/core'
+import {
+  callerDirectory,
+  connect,
+  defaultDirectory,
+  openOwner,
+  passphraseOf,
+  readOwner,
+  type Client,
+  type Desk,
+} from '@csb/node'
+import { askSecret, createOutput, inline, reportError, type Output } from './terminal.ts'
 import { t } from './texts.ts'
 
-export type Shared = { readonly data?: string; readonly json?: boolean }
+type Shared = { readonly data?: string; readonly json?: boolean }
 
 export type Stand = {
   readonly directory: string
@@ -17,9 +26,29 @@ export type Stand = {
   desk(): Promise<Desk>
 }
 
-export function standOf(command: Command): Stand {
+type Work<Options, Args> = (stand: Stand, args: Args, options: Options) => Promise<void>
+
+/**
+ * Wrap a command's work: its stand, and one way to fail. `Options` and `Args` say what commander hands over for the
+ * options and arguments that stand beside it.
+ */
+export function acting<Options extends object = object, Args extends readonly unknown[] = readonly []>(
+  work: Work<Options, Args>,
+): (...handed: unknown[]) => Promise<void> {
+  return async (...handed) => {
+    const command = handed.at(-1) as Command
+    const stand = standOf(command)
+    try {
+      await work(stand, command.processedArgs as unknown as Args, command.opts<Options & Shared>())
+    } catch (error) {
+      reportError(error, stand.isJson)
+    }
+  }
+}
+
+function standOf(command: Command): Stand {
   const { data, json } = command.optsWithGlobals<Shared>()
-  const directory = resolve(data ?? defaultDirectory())
+  const directory = data === undefined ? resolve(defaultDirectory()) : fromCaller(data)
   return {
     directory,
     isJson: json === true,
@@ -27,12 +56,8 @@ export function standOf(command: Command): Stand {
     client: () => connect(directory),
     desk: async () => {
       const client = await connect(directory)
-      return {
-        directory,
-        client,
-        owner: await openOwner(directory, await passphraseFor(directory)),
-        now: systemClock.now(),
-      }
+      const owner = await openOwner(directory, await passphraseFor(directory))
+      return { directory, client, owner, now: systemClock.now() }
     },
   }
 }
@@ -41,38 +66,63 @@ export function standOf(command: Command): Stand {
 export async function passphraseFor(directory: string): Promise<string | undefined> {
   const { name, isSealed } = await readOwner(directory)
   if (!isSealed) return undefined
-  return passphraseOf() ?? (await askSecret(t('owner.passphrase', { owner: name })))
+  return passphraseOf() ?? (await askSecret(t('owner.passphrase', { owner: inline(name) })))
 }
 
-type Action = (stand: Stand, args: readonly string[], options: Readonly<Record<string, unknown>>) => Promise<void>
+/** A path as the person meant it. */
+export const fromCaller = (path: string): string => resolve(callerDirectory(), path)
 
-/** Wrap a command's work: its stand, and one way to fail. */
-export function acting(work: Action): (...args: unknown[]) => Promise<void> {
-  return async (...given) => {
-    const command = given.at(-1) as Command
-    const stand = standOf(command)
-    try {
-      await work(stand, command.processedArgs as readonly string[], command.opts())
-    } catch (error) {
-      reportError(error, stand.isJson)
-    }
-  }
+/** `/v1/memory/<id>?home=...` of its parts: what a person typed can not leave its place. */
+export function route(
+  parts: readonly string[],
+  query: Readonly<Record<string, string | number | undefined>> = {},
+): string {
+  const asked = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value))
+  return `/${parts.map(encodeURIComponent).join('/')}${asked.size === 0 ? '' : `?${asked.toString()}`}`
 }
 
-/** `10s`, `5m`, `2h`, `7d` in ms. @throws INVALID_INPUT */
+/** Only the members that were given. */
+export function given<Values extends object>(
+  values: Values,
+): { [Name in keyof Values]?: Exclude<Values[Name], undefined> } {
+  const told = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(told) as { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+}
+
+/** A name is free text of whoever wrote it: the key's last characters stand beside it, always. */
+export const named = (name: string, did: string): string => `${inline(name)} (…${inline(did.slice(-8))})`
+
+/** What became of a task that is not done is told by the exit code as well. */
+export function exitBy(state: string): void {
+  if (/REJECTED|rejected|refused/.test(state)) process.exitCode = EXIT.refused
+  else if (/FAILED|failed/.test(state)) process.exitCode = EXIT.fault
+}
+
+/** `10s`, `5m`, `2h`, `7d` in ms, for an option. */
 export function durationOf(text: string): number {
   const match = /^([0-9]{1,6})(s|m|h|d)$/.exec(text)
   const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
   const unit = units[match?.[2] ?? '']
-  return unit === undefined
-    ? fail('INVALID_INPUT', { duration: text, expected: '10s, 5m, 2h or 7d' })
-    : Number(match?.[1]) * unit
+  if (unit === undefined) throw new InvalidArgumentError(t('usage.duration'))
+  return Number(match?.[1]) * unit
 }
 
-export const listOf = (text: unknown): string[] =>
-  (Array.isArray(text) ? text.join(',') : String(text ?? ''))
+/** A whole number for an option. */
+export function countOf(text: string): number {
+  if (!/^[0-9]{1,9}$/.test(text)) throw new InvalidArgumentError(t('usage.count'))
+  return Number(text)
+}
+
+/** An option that may be given again, or take several by commas. */
+export const collect = (value: string, before: readonly string[] | undefined): string[] => [
+  ...(before ?? []),
+  ...listOf(value),
+]
+
+/** An option that takes several by commas. */
+export const listOf = (text: string): string[] =>
+  text
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
-
-export const collect = (value: string, before: readonly string[] | undefined): string[] => [...(before ?? []), value]

@@ -1,38 +1,77 @@
 #!/usr/bin/env node
-/** The csb command. */
+/** The csb command: its frame, its help, its errors of usage. What each command does stands in commands/. */
 import { Command, CommanderError } from 'commander'
-import { EXIT } from '@csb/core'
+import { EXIT, NodeError } from '@csb/core'
 import { VERSION } from '@csb/node'
 import { agentCommands } from './commands/agents.ts'
 import { authorityCommands } from './commands/authority.ts'
 import { nodeCommands } from './commands/node.ts'
 import { noteCommands } from './commands/notes.ts'
+import { peerCommands } from './commands/peers.ts'
 import { recordCommands } from './commands/record.ts'
+import { reportError, visible } from './terminal.ts'
 import { t } from './texts.ts'
+
+const WIDTH = 100
+const args = process.argv.slice(2)
+const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json')
 
 const program = new Command('csb')
   .description(t('about'))
-  .version(VERSION)
-  .option('-d, --data <dir>', t('option.data'))
-  .option('--json', t('option.json'))
+  .version(VERSION, '-V, --version', t('option.version'))
+  .helpOption('-h, --help', t('option.help'))
+  .helpCommand(false)
   .enablePositionalOptions()
   .exitOverride()
-  .addHelpText('after', t('help.exit'))
+  .configureHelp({
+    helpWidth: Math.min(process.stdout.columns || WIDTH, WIDTH),
+    subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(shownArgument)].join(' '),
+  })
+  .configureOutput({
+    // with --json the error is the answer, below
+    writeErr: (text) => (isJson ? true : process.stderr.write(visible(text))),
+    outputError: (text, write) => write(text.replace(/^error: /, 'csb: ')),
+  })
+  .addHelpText('after', t('help.after'))
 
 nodeCommands(program)
 noteCommands(program)
 agentCommands(program)
+peerCommands(program)
 authorityCommands(program)
 recordCommands(program)
-// options of the program may stand behind the command's name as well
-const everyOne = (command: Command): Command[] => [command, ...command.commands.flatMap(everyOne)]
-for (const command of program.commands.flatMap(everyOne)) {
-  command.option('-d, --data <dir>', t('option.data')).option('--json', t('option.json')).exitOverride()
+
+program.commandsGroup(t('group.any'))
+for (const command of everyOne(program)) {
+  // options of the program may stand behind the command's name as well
+  command.option('-d, --data <dir>', t('option.data')).option('--json', t('option.json'))
+  command.helpCommand(false).showHelpAfterError(t('usage.hint', { command: nameOf(command) }))
 }
 
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) throw error
-  process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.input
+  if (!(error instanceof CommanderError)) reportError(error, isJson)
+  else if (error.exitCode === 0) process.exitCode = EXIT.ok
+  else {
+    process.exitCode = EXIT.input
+    if (isJson) reportError(new NodeError('INVALID_INPUT', { problem: problemOf(error) }), true)
+  }
+}
+
+function everyOne(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(everyOne)]
+}
+
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`
+}
+
+function shownArgument(argument: Command['registeredArguments'][number]): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`
+  return argument.required ? `<${name}>` : `[${name}]`
+}
+
+function problemOf({ code, message }: CommanderError): string {
+  return code === 'commander.help' ? t('usage.command') : message.replace(/^error: /, '')
 }

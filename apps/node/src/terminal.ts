@@ -1,38 +1,67 @@
 /** How the command talks: one JSON line or plain text, errors with what to do next, a line of progress, a question. */
-import { EXIT, toNodeError } from '@csb/core'
+import { EXIT, delay, toNodeError, type NodeError } from '@csb/core'
 import { isPlain } from '@csb/node'
-import { hintFor, t } from './texts.ts'
+import { hintFor, messageFor, t } from './texts.ts'
+
+const STEERING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const SECOND_MS = 1000
+
+const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
 
 /** Untrusted text could steer a terminal or turn letters round: control, bidi and invisible characters are shown, not obeyed. */
 export const visible = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    char === '\n' || char === '\t' ? char : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
-  )
+  text.replaceAll(STEERING, (char) => (char === '\n' || char === '\t' ? char : escaped(char)))
+
+/** The same for a name or a title: it can not begin a line of its own either. */
+export const inline = (text: string): string => text.replaceAll(STEERING, escaped)
 
 export type Output = {
   /** the answer: `value` with --json, `text` otherwise */
   answer(value: unknown, text: string): void
+  /** bytes of a file: as they are to a pipe, visible at a terminal */
+  bytes(value: unknown, content: Uint8Array): void
+  /** Wait for `work`, with a line that moves while it takes longer than a second. */
+  during<T>(text: string, work: Promise<T>): Promise<T>
   /** a line that goes on changing until it is done; nothing with --json or where lines should not move */
   progress(text: string): void
   notice(text: string): void
 }
 
 export function createOutput(isJson: boolean): Output {
-  let moving = false
+  const isMoving = !isJson && !isPlain() && process.stderr.isTTY
+  let isShown = false
   const settle = () => {
-    if (moving) process.stderr.write('\n')
-    moving = false
+    if (isShown) process.stderr.write('\r\u001B[K')
+    isShown = false
+  }
+  const progress = (text: string) => {
+    if (!isMoving) return
+    isShown = true
+    process.stderr.write(`\r\u001B[K${inline(text).slice(0, (process.stderr.columns || 80) - 1)}`)
+  }
+  const write = (text: string) => {
+    settle()
+    process.stdout.write(text)
   }
   return {
-    answer: (value, text) => {
-      settle()
-      process.stdout.write(isJson ? `${JSON.stringify(value)}\n` : `${visible(text)}\n`)
+    answer: (value, text) => write(isJson ? `${JSON.stringify(value)}\n` : `${visible(text)}\n`),
+    bytes: (value, content) => {
+      if (isJson) write(`${JSON.stringify(value)}\n`)
+      else if (process.stdout.isTTY) write(visible(Buffer.from(content).toString()))
+      else process.stdout.write(content)
     },
-    progress: (text) => {
-      if (isJson || isPlain() || !process.stderr.isTTY) return
-      moving = true
-      process.stderr.write(`\r\u001B[K${visible(text)}`)
+    during: async (text, work) => {
+      const ended = new AbortController()
+      const moving = move((seconds) => progress(t('progress.seconds', { text, seconds })), ended.signal)
+      try {
+        return await work
+      } finally {
+        ended.abort()
+        await moving
+        settle()
+      }
     },
+    progress,
     notice: (text) => {
       settle()
       process.stderr.write(`${visible(text)}\n`)
@@ -40,29 +69,50 @@ export function createOutput(isJson: boolean): Output {
   }
 }
 
-/** Say what went wrong and what to do; set the exit code of the table. A person's mistake shows no stack. */
-export function reportError(error: unknown, isJson: boolean): void {
-  const reason = toNodeError(error)
-  process.exitCode = reason.row.exit === EXIT.ok ? EXIT.fault : reason.row.exit
-  if (isJson) {
-    process.stdout.write(`${JSON.stringify({ error: reason.toJSON() })}\n`)
-    return
+/** Every second until the signal. */
+async function move(show: (seconds: number) => void, signal: AbortSignal): Promise<void> {
+  for (let seconds = 1; ; seconds++) {
+    try {
+      await delay(SECOND_MS, signal)
+    } catch {
+      return
+    }
+    show(seconds)
   }
-  const lines = [t('error.line', { message: reason.message, code: reason.code })]
-  const told = Object.entries(reason.details).filter(([, value]) => value !== undefined)
-  for (const [name, value] of told)
-    lines.push(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  const hint = hintFor(reason.code, reason.details)
-  if (hint !== undefined) lines.push(`  ${hint}`)
-  if (reason.code === 'INTERNAL' && reason.cause instanceof Error) lines.push(`  ${reason.cause.message}`)
-  process.stderr.write(`${visible(lines.join('\n'))}\n`)
 }
 
-/** Ask for a secret at the terminal; undefined where there is none to ask at. */
+/** Say what went wrong and what to do; set the exit code of the table. A person's mistake shows no stack. */
+export function reportError(thrown: unknown, isJson: boolean): void {
+  const error = toNodeError(thrown)
+  process.exitCode = error.row.exit === EXIT.ok ? EXIT.fault : error.row.exit
+  if (isJson) process.stdout.write(`${JSON.stringify({ error: error.toJSON() })}\n`)
+  else process.stderr.write(`${visible(linesOf(error).join('\n'))}\n`)
+}
+
+type Problem = { readonly path: string; readonly message: string; readonly member?: string }
+
+function linesOf(error: NodeError): string[] {
+  const { code, details } = error
+  const { errors, schema, ...told } = details
+  const lines = [t('error.line', { message: messageFor(code, details) ?? error.message, code })]
+  for (const { path, message, member } of (Array.isArray(errors) ? errors : []) as readonly Problem[])
+    lines.push(`  ${path} ${message}${member === undefined ? '' : `: ${member}`}`)
+  if (schema !== undefined && !Array.isArray(errors)) lines.push(`  schema: ${shown(schema)}`)
+  for (const [name, value] of Object.entries(told)) if (value !== undefined) lines.push(`  ${name}: ${shown(value)}`)
+  // the first line only: the rest of a foreign message is a stack as often as not
+  if (code === 'INTERNAL' && error.cause instanceof Error)
+    lines.push(`  ${error.cause.message.split('\n', 1)[0] ?? ''}`)
+  const hint = hintFor(code, details)
+  return hint === undefined ? lines : [...lines, hint]
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' ? inline(value) : JSON.stringify(value))
+
+/** Ask for a secret at the terminal; undefined where there is none to ask at, or nothing was said. */
 export async function askSecret(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
   // loaded only when somebody is asked: it is slow to load
   const { isCancel, password } = await import('@clack/prompts')
   const answer = await password({ message: question })
-  return isCancel(answer) ? undefined : String(answer)
+  return isCancel(answer) ? undefined : answer
 }

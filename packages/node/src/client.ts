@@ -2,8 +2,15 @@
  * Speaks to a running node for the command line, the harness and the demo: the same HTTP door as everybody's, with
  * the token that lies in the data folder.
  */
+import { request as http, type IncomingMessage } from 'node:http'
+import { request as https } from 'node:https'
+import { text as readAll } from 'node:stream/consumers'
 import { errorFromJSON, fail } from '@csb/core'
 import { readJson, readText } from './data-folder.ts'
+
+/** Why a node is not reached: it is not there, or it is and does not answer. */
+const NOT_RUNNING = 'not_running'
+const NOT_ANSWERING = 'not_answering'
 
 export type Client = {
   readonly url: string
@@ -15,41 +22,69 @@ export type Client = {
 
 /** @throws NOT_INITIALISED; PEER_UNREACHABLE where the node does not run */
 export async function connect(directory: string): Promise<Client> {
-  const { url } = (
-    (await readText(directory, 'running')) === undefined
-      ? fail('PEER_UNREACHABLE', { reason: 'the node does not run', directory })
-      : await readJson(directory, 'running')
-  ) as { url: string }
+  if ((await readText(directory, 'identity')) === undefined) fail('NOT_INITIALISED', { directory })
+  const running = await readText(directory, 'running')
+  const { url, pid } = (running === undefined ? {} : await readJson(directory, 'running')) as Partial<Running>
+  // one that was killed leaves the file behind, and its port may be somebody else's by now
+  if (url === undefined || pid === undefined || !isAlive(pid))
+    fail('PEER_UNREACHABLE', { reason: NOT_RUNNING, directory })
   const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
   return createClient(url, token)
 }
 
+/** @param url base of the node's HTTP door */
 export function createClient(url: string, token: string): Client {
-  const request = async (method: string, path: string, body: unknown, accept: string): Promise<Response> => {
+  const ask = async (method: string, path: string, body: unknown, accept: string): Promise<IncomingMessage> => {
+    const text = body === undefined ? undefined : JSON.stringify(body)
     const headers: Record<string, string> = { authorization: `Bearer ${token}`, accept, 'a2a-version': '1.0' }
-    if (body !== undefined) headers['content-type'] = 'application/json'
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
-    return fetch(`${url}${path}`, init).catch((error: unknown) =>
-      fail('PEER_UNREACHABLE', { reason: 'the node does not answer', url }, error),
-    )
+    if (text !== undefined) headers['content-type'] = 'application/json'
+    // not fetch: it gives up after five minutes, and an agent may work for longer
+    const begin = url.startsWith('https:') ? https : http
+    return new Promise<IncomingMessage>((resolve, reject) => {
+      begin(`${url}${path}`, { method, headers }, resolve).once('error', reject).end(text)
+    }).catch((error: unknown) => fail('PEER_UNREACHABLE', { reason: NOT_ANSWERING, url }, error))
   }
   return {
     url,
     call: async <T>(method: string, path: string, body?: unknown) => {
-      const response = await request(method, path, body, 'application/json')
-      const value = (await response.json().catch(() => ({}))) as unknown
-      if (!response.ok) throw problemOf(value)
+      const response = await ask(method, path, body, 'application/json')
+      const value = await readBody(response)
+      if (!isOk(response)) throw problemOf(value)
       return value as T
     },
     stream: async function* (path, body) {
-      const response = await request('POST', path, body, 'text/event-stream')
-      if (!response.ok || response.body === null) throw problemOf(await response.json().catch(() => ({})))
-      for await (const text of events(response.body)) {
+      const response = await ask('POST', path, body, 'text/event-stream')
+      if (!isOk(response)) throw problemOf(await readBody(response))
+      for await (const text of events(response)) {
         const { result, error } = JSON.parse(text) as { result?: unknown; error?: { data?: unknown } }
         if (error !== undefined) throw errorFromJSON(Array.isArray(error.data) ? error.data.at(-1) : error.data)
         yield result
       }
     },
+  }
+}
+
+type Running = { readonly url: string; readonly pid: number }
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // it is there, and somebody else's
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}
+
+const isOk = ({ statusCode = 500 }: IncomingMessage): boolean => statusCode >= 200 && statusCode < 300
+
+async function readBody(response: IncomingMessage): Promise<unknown> {
+  const body = await readAll(response).catch((error: unknown) =>
+    fail('PEER_UNREACHABLE', { reason: NOT_ANSWERING }, error),
+  )
+  try {
+    return JSON.parse(body) as unknown
+  } catch {
+    return {}
   }
 }
 
@@ -60,7 +95,7 @@ const problemOf = (value: unknown) => {
 }
 
 /** The `data:` of each server-sent event. */
-async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+async function* events(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let buffered = ''
   for await (const chunk of body) {

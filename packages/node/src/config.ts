@@ -4,8 +4,8 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { validate, type Config } from '@csb/core'
-import { readJson } from './data-folder.ts'
+import { fail, isNodeError, validate, type Config } from '@csb/core'
+import { FILES, readJson } from './data-folder.ts'
 
 /** Every value is there: what a running node was told. */
 export type Settings = {
@@ -34,19 +34,36 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export type Flags = {
   readonly host?: string
   readonly port?: number
+  readonly insecure?: boolean
   readonly listen?: readonly string[]
   readonly bootstrap?: readonly string[]
   readonly mdns?: boolean
   readonly logLevel?: Settings['log']['level']
 }
 
-export const DEFAULT_PORT = 7480
+const DEFAULT_PORT = 7480
+/** The peer ports stand behind the HTTP port. */
+const LAST_PORT = 65_535 - 2
+
+/** TCP, or WebSocket over it: what a node can listen at. */
+const LISTEN = /^\/(?:ip4|ip6|dns|dns4|dns6)\/[^/]+\/tcp\/[0-9]{1,5}(?:\/wss?)?$/
+/** The same and whom to expect there. */
+const PEER =
+  /^\/(?:ip4|ip6|dns|dns4|dns6)\/[^/]+\/tcp\/[0-9]{1,5}(?:\/(?:tls\/)?wss?)?\/p2p\/[1-9A-HJ-NP-Za-km-z]{40,64}$/
 
 /** Where a node lives when nobody says otherwise. */
-export const defaultDirectory = (env: Environment = process.env): string => env['CSB_DATA'] ?? join(homedir(), '.csb')
+export const defaultDirectory = (env: Environment = process.env): string =>
+  given(env['CSB_DATA']) ?? join(homedir(), '.csb')
 
 /** The passphrase of the owner's key, for machines without a terminal. */
-export const passphraseOf = (env: Environment = process.env): string | undefined => env['CSB_PASSPHRASE']
+export const passphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_PASSPHRASE'])
+
+/** Where the person stands: npm starts a script at the root of the checkout, wherever it was called. */
+export const callerDirectory = (env: Environment = process.env): string =>
+  (isNpmScript(env) ? given(env['INIT_CWD']) : undefined) ?? process.cwd()
+
+/** How the person calls the command, to be printed in front of an example. */
+export const commandName = (env: Environment = process.env): string => (isNpmScript(env) ? 'npm run -s csb --' : 'csb')
 
 /** What an attached agent may see of the environment, and nothing else. */
 export const agentEnvironment = (env: Environment = process.env): Record<string, string> => {
@@ -55,83 +72,128 @@ export const agentEnvironment = (env: Environment = process.env): Record<string,
   return passed
 }
 
-/** True where colours and moving lines would disturb. */
+/** True where moving lines would disturb. */
 export const isPlain = (env: Environment = process.env): boolean =>
-  env['NO_COLOR'] !== undefined || env['CI'] !== undefined
+  env['NO_COLOR'] !== undefined || env['CI'] !== undefined || env['TERM'] === 'dumb'
 
 /**
  * @param directory of the node
- * @throws NOT_INITIALISED, CONFIG_INVALID with the field
+ * @throws NOT_INITIALISED, CONFIG_INVALID with the field and where it was said: config.json, the environment, the
+ *   command line
  */
 export async function readSettings(directory: string, flags: Flags, env: Environment = process.env): Promise<Settings> {
-  const file = validate('Config', await readJson(directory, 'config'), 'CONFIG_INVALID')
-  return settingsOf(validate('Config', merge(file, fromEnvironment(env)), 'CONFIG_INVALID'), flags)
+  const file = checked(await readJson(directory, 'config'), FILES.config)
+  const environed = checked(merge(file, fromEnvironment(env)), 'environment')
+  return settingsOf(checked(merge(environed, fromFlags(flags)), 'command line'))
 }
 
-/** The defaults, seen through a file and flags. */
-export function settingsOf(config: Config, flags: Flags = {}): Settings {
-  const port = flags.port ?? config.http?.port ?? DEFAULT_PORT
-  const listen = flags.listen ?? config.p2p?.listen ?? listenBeside(port)
+/** The defaults, seen through a configuration. @throws CONFIG_INVALID where no port is left for peers */
+function settingsOf(config: Config): Settings {
+  const port = config.http?.port ?? DEFAULT_PORT
+  const listen = config.p2p?.listen ?? listenBeside(port)
   return {
     http: {
-      host: flags.host ?? config.http?.host ?? '127.0.0.1',
+      host: config.http?.host ?? '127.0.0.1',
       port,
       insecure: config.http?.insecure ?? false,
       publicUrl: config.http?.public_url ?? null,
     },
     p2p: {
       listen,
-      bootstrap: flags.bootstrap ?? config.p2p?.bootstrap ?? [],
-      mdns: flags.mdns ?? config.p2p?.mdns ?? true,
+      bootstrap: config.p2p?.bootstrap ?? [],
+      mdns: config.p2p?.mdns ?? true,
       maxConnections: config.p2p?.max_connections ?? 120,
       loopback: listen.every((address) => address.startsWith('/ip4/127.')),
     },
-    log: { level: flags.logLevel ?? config.log?.level ?? 'warn' },
+    log: { level: config.log?.level ?? 'warn' },
     config,
   }
 }
 
+/** The first thing that is wrong, by its name in config.json, and where it was said. */
+function checked(value: unknown, source: string): Config {
+  try {
+    const config = validate('Config', value, 'CONFIG_INVALID')
+    checkAddresses(config.p2p?.listen, LISTEN, 'p2p.listen', source)
+    checkAddresses(config.p2p?.bootstrap, PEER, 'p2p.bootstrap', source)
+    return config
+  } catch (error) {
+    if (!isNodeError(error, 'CONFIG_INVALID') || error.details['errors'] === undefined) throw error
+    const [first] = (error.details['errors'] ?? []) as readonly { path: string; message: string; member?: string }[]
+    const path = (first?.path ?? '/').split('/').filter((part) => part !== '')
+    const field = [...path, ...(first?.member === undefined ? [] : [first.member])].join('.')
+    return fail('CONFIG_INVALID', { source, field, problem: first?.message }, error)
+  }
+}
+
+function checkAddresses(told: readonly string[] | undefined, form: RegExp, field: string, source: string): void {
+  const wrong = told?.find((address) => !form.test(address))
+  if (wrong !== undefined)
+    fail('CONFIG_INVALID', { source, field, problem: 'is no multiaddr of its kind', value: wrong })
+}
+
 /** The peer ports stand beside the HTTP port, so that a second node needs only another --port. */
 function listenBeside(port: number): string[] {
+  if (port > LAST_PORT) fail('CONFIG_INVALID', { field: 'http.port', problem: `must be at most ${LAST_PORT}` })
   const tcp = port === 0 ? 0 : port + 1
   const ws = port === 0 ? 0 : port + 2
   return [`/ip4/0.0.0.0/tcp/${tcp}`, `/ip4/0.0.0.0/tcp/${ws}/ws`]
 }
 
+/** Values by section and name; undefined where nothing was said. */
+type Layer = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
 /** CSB_HTTP_HOST, CSB_HTTP_PORT, CSB_HTTP_INSECURE, CSB_HTTP_PUBLIC_URL, CSB_P2P_LISTEN, CSB_P2P_BOOTSTRAP, CSB_P2P_MDNS, CSB_LOG_LEVEL */
-function fromEnvironment(env: Environment): Record<string, Record<string, unknown>> {
-  const list = (text: string | undefined) =>
-    text
-      ?.split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== '')
-  const flag = (text: string | undefined) => (text === undefined ? undefined : text === '1' || text === 'true')
-  const port = env['CSB_HTTP_PORT']
+function fromEnvironment(env: Environment): Layer {
   return {
     http: {
-      host: env['CSB_HTTP_HOST'],
-      port: port === undefined ? undefined : Number(port),
-      insecure: flag(env['CSB_HTTP_INSECURE']),
-      public_url: env['CSB_HTTP_PUBLIC_URL'],
+      host: given(env['CSB_HTTP_HOST']),
+      port: numberOf(given(env['CSB_HTTP_PORT'])),
+      insecure: switchOf(given(env['CSB_HTTP_INSECURE'])),
+      public_url: given(env['CSB_HTTP_PUBLIC_URL']),
     },
     p2p: {
-      listen: list(env['CSB_P2P_LISTEN']),
-      bootstrap: list(env['CSB_P2P_BOOTSTRAP']),
-      mdns: flag(env['CSB_P2P_MDNS']),
+      listen: listOf(given(env['CSB_P2P_LISTEN'])),
+      bootstrap: listOf(given(env['CSB_P2P_BOOTSTRAP'])),
+      mdns: switchOf(given(env['CSB_P2P_MDNS'])),
     },
-    log: { level: env['CSB_LOG_LEVEL'] },
+    log: { level: given(env['CSB_LOG_LEVEL']) },
   }
 }
 
-function merge(file: Config, over: Record<string, Record<string, unknown>>): unknown {
-  const merged: Record<string, Record<string, unknown>> = structuredClone(file) as Record<
-    string,
-    Record<string, unknown>
-  >
+const fromFlags = ({ host, port, insecure, listen, bootstrap, mdns, logLevel }: Flags): Layer => ({
+  http: { host, port, insecure },
+  p2p: { listen, bootstrap, mdns },
+  log: { level: logLevel },
+})
+
+function merge(under: Config, over: Layer): unknown {
+  const merged: Record<string, unknown> = { ...under }
   for (const [section, values] of Object.entries(over)) {
-    for (const [name, value] of Object.entries(values)) {
-      if (value !== undefined) merged[section] = { ...merged[section], [name]: value }
-    }
+    const told = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
+    if (Object.keys(told).length > 0) merged[section] = { ...(merged[section] as object | undefined), ...told }
   }
   return merged
 }
+
+/** A variable that is set to nothing says nothing. */
+const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
+
+const isNpmScript = (env: Environment): boolean =>
+  env['npm_package_name'] === 'csb' && ['csb', 'start'].includes(env['npm_lifecycle_event'] ?? '')
+
+/** What can not be read stays text, and the schema refuses it. */
+function numberOf(text: string | undefined): unknown {
+  return text !== undefined && /^[0-9]+$/.test(text) ? Number(text) : text
+}
+
+function switchOf(text: string | undefined): unknown {
+  if (text === '1' || text === 'true') return true
+  return text === '0' || text === 'false' ? false : text
+}
+
+const listOf = (text: string | undefined): string[] | undefined =>
+  text
+    ?.split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')

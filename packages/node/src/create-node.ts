@@ -9,6 +9,7 @@ import {
   fromBase64Url,
   selfTest,
   systemClock,
+  toNodeError,
   validate,
   type Identity,
   type KeyPair,
@@ -26,10 +27,13 @@ import {
 import { openStore } from '@csb/store'
 import { createWire } from '@csb/wire'
 import { agentEnvironment, type Settings } from './config.ts'
-import { pathOf, readJson, writeJson } from './data-folder.ts'
+import { FILES, pathOf, readJson, removeFile, writeJson } from './data-folder.ts'
 import { createLog } from './log.ts'
+import { checkPorts, isPortTaken } from './ports.ts'
 
 export const VERSION = '0.1.0'
+
+const IDENTITY_VERSION = 1
 
 export type RunningNode = {
   readonly identity: Identity
@@ -45,17 +49,20 @@ export type RunningNode = {
 
 /**
  * Start the node in `directory`.
- * @throws NOT_INITIALISED, HOME_LOCKED, DATA_TOO_NEW, CONFIG_INVALID, PORT_IN_USE
+ * @throws NOT_INITIALISED, HOME_LOCKED with the holder's pid, DATA_TOO_NEW, CONFIG_INVALID,
+ *   INSECURE_LISTEN, PORT_IN_USE with the port and one that is free
  */
 export async function startNode(directory: string, settings: Settings): Promise<RunningNode> {
   await selfTest()
-  const identity = validate('Identity', await readJson(directory, 'identity'), 'CONFIG_INVALID')
+  const identity = await readIdentity(directory)
   const key = await readNodeKey(directory, identity)
   const log = createLog(settings.log.level)
-  const started = new AsyncDisposableStack()
+  const started = createStack()
   try {
     const store = await openStore(pathOf(directory, 'database'))
     started.defer(() => store.close())
+    // asked before anything is built: a node that can not listen says so at once
+    await checkPorts(settings)
 
     const clock = systemClock
     const wire = await createWire({
@@ -101,8 +108,11 @@ export async function startNode(directory: string, settings: Settings): Promise<
       await Promise.allSettled(background)
     })
 
-    await wire.listen(service)
     started.defer(() => wire.stop())
+    await wire.listen(service).catch((error: unknown) => {
+      if (isPortTaken(error)) fail('PORT_IN_USE', { listen: settings.p2p.listen }, error)
+      throw error
+    })
     const { publicUrl, ...door } = settings.http
     const http = await createHttp({ service, ...door, ...(publicUrl === null ? {} : { publicUrl }), log })
     url = http.url
@@ -111,9 +121,9 @@ export async function startNode(directory: string, settings: Settings): Promise<
     started.defer(() => jobs.stop())
 
     // a command on this machine does not go through the proxy in front
-    const local = `http://${door.host === '0.0.0.0' ? '127.0.0.1' : door.host}:${http.port}`
-    await writeJson(directory, 'running', { url: local, pid: process.pid })
-    const stack = started.move()
+    await writeJson(directory, 'running', { url: localUrl(door.host, http.port), pid: process.pid })
+    // first of all, while the database still keeps other processes out: the token must not go to whoever gets the port
+    started.defer(() => removeFile(directory, 'running'))
     return {
       identity,
       url,
@@ -121,12 +131,45 @@ export async function startNode(directory: string, settings: Settings): Promise<
       service,
       block: wire.block,
       unblock: () => wire.unblock(),
-      stop: () => stack.disposeAsync(),
+      stop: started.takeDown,
     }
   } catch (error) {
-    await started.disposeAsync()
+    await started.takeDown()
     throw error
   }
+}
+
+/** What stands, taken down in the other order, once. A step that fails does not keep the others standing. */
+function createStack() {
+  const steps: (() => Promise<void>)[] = []
+  const run = async () => {
+    const failures: unknown[] = []
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      await step().catch((error: unknown) => failures.push(error))
+    }
+    if (failures.length > 0) throw toNodeError(failures[0])
+  }
+  let down: Promise<void> | undefined
+  return {
+    defer: (step: () => Promise<void>) => {
+      steps.push(step)
+    },
+    takeDown: () => (down ??= run()),
+  }
+}
+
+function localUrl(host: string, port: number): string {
+  if (host === '0.0.0.0') return `http://127.0.0.1:${port}`
+  if (host === '::') return `http://[::1]:${port}`
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+async function readIdentity(directory: string): Promise<Identity> {
+  const value = await readJson(directory, 'identity')
+  const { v } = (value ?? {}) as { v?: unknown }
+  if (typeof v === 'number' && v > IDENTITY_VERSION)
+    fail('DATA_TOO_NEW', { file: FILES.identity, format: v, understood: IDENTITY_VERSION })
+  return validate('Identity', value, 'CONFIG_INVALID')
 }
 
 async function readNodeKey(directory: string, identity: Identity): Promise<KeyPair> {

@@ -2,7 +2,7 @@
  * The data folder of a node: which file is where, written so that a crash leaves the old one or the new one.
  * Secrets are mode 0600, the folder 0700.
  */
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail, fromUtf8, isNodeError, parseBounded, toNodeError } from '@csb/core'
 
@@ -13,6 +13,7 @@ export const FILES = {
   owner: 'owner.json',
   token: 'owner.token',
   running: 'running.json',
+  unfinished: 'init.unfinished',
   database: 'db',
 } as const
 
@@ -36,12 +37,15 @@ export async function writeText(directory: string, name: FileName, text: string)
   try {
     const file = await open(`${path}.new`, 'w', MODES[name] ?? 0o644)
     try {
+      // one that a crash left behind keeps its mode when it is opened again
+      await file.chmod(MODES[name] ?? 0o644)
       await file.writeFile(text)
       await file.sync()
     } finally {
       await file.close()
     }
     await rename(`${path}.new`, path)
+    await syncFolder(directory)
   } catch (error) {
     throw toNodeError(error)
   }
@@ -49,6 +53,9 @@ export async function writeText(directory: string, name: FileName, text: string)
 
 export const writeJson = (directory: string, name: FileName, value: unknown): Promise<void> =>
   writeText(directory, name, `${JSON.stringify(value, null, 2)}\n`)
+
+export const removeFile = (directory: string, name: FileName): Promise<void> =>
+  rm(pathOf(directory, name), { force: true })
 
 /** @returns undefined where there is no such file */
 export async function readText(directory: string, name: FileName): Promise<string | undefined> {
@@ -68,5 +75,16 @@ export async function readJson(directory: string, name: FileName): Promise<unkno
   } catch (error) {
     if (isNodeError(error)) fail('CONFIG_INVALID', { file: FILES[name], ...error.details }, error)
     throw error
+  }
+}
+
+/** A rename is on the disk when its folder is. Systems that can not open a folder do that by themselves. */
+async function syncFolder(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const folder = await open(directory, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
   }
 }

@@ -1,17 +1,18 @@
 export { VERSION, startNode, type RunningNode } from './create-node.ts'
+export { serveNode } from './serve.ts'
 export { initNode, type Initialised, type InitOptions } from './init-node.ts'
-export { openOwner, readOwner, sealOwner, type Custody, type Owner } from './owner.ts'
-export { FILES, pathOf, readJson, readText } from './data-folder.ts'
+export { openOwner, readOwner, sealOwner, type Custody } from './owner.ts'
+export { readText } from './data-folder.ts'
 export {
-  DEFAULT_PORT,
+  callerDirectory,
+  commandName,
   defaultDirectory,
   isPlain,
   passphraseOf,
   readSettings,
   type Flags,
-  type Settings,
 } from './config.ts'
 export { connect, createClient, type Client } from './client.ts'
-export { importNotes, type ImportProgress, type ImportReport } from './import-notes.ts'
+export { importNotes, type ImportReport } from './import-notes.ts'
 export { delegateTo, leaseFor, revokeGrant, shareWith, type Desk } from './authorise.ts'
 export { connectCloud } from '@csb/http'

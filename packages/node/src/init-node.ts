@@ -2,12 +2,12 @@
  * Makes a node: the owner's key, the node's own key, its home with a protected main, the grant by which the
  * owner lets it act, the lease of the owner's command line, and its two files for people.
  */
-import { createKeyPair, exportSeed, fail, toBase64Url, type Identity, type KeyPair } from '@csb/core'
+import { createKeyPair, exportSeed, fail, toBase64Url, validate, type Identity, type KeyPair } from '@csb/core'
 import { rm } from 'node:fs/promises'
 import { appendRecord, createToken, draftGrant, signGrant, storeGrant, tokenHash, trust } from '@csb/authority'
 import { createHome } from '@csb/files'
 import { key, openStore, type Transaction } from '@csb/store'
-import { makeFolder, pathOf, readText, writeJson, writeText } from './data-folder.ts'
+import { FILES, makeFolder, pathOf, readJson, readText, removeFile, writeJson, writeText } from './data-folder.ts'
 import { commandLease, nodeLease } from './leases.ts'
 import { createOwner, keepOwner, openOwner, readOwner, type Custody } from './owner.ts'
 
@@ -29,12 +29,14 @@ export type InitOptions = {
 export type Initialised = { readonly identity: Identity; readonly token: string }
 
 /**
- * @throws ALREADY_INITIALISED, PASSPHRASE, DISK_FULL
+ * @throws ALREADY_INITIALISED; CONFIG_INVALID where a node lost its identity.json: nothing of it is overwritten;
+ *   NOT_INITIALISED where there is nothing to join; INVALID_INPUT for a name that is none; PASSPHRASE; DISK_FULL
  */
 export async function initNode(options: InitOptions): Promise<Initialised> {
   const { directory } = options
-  if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
+  await checkFree(directory)
   await makeFolder(directory)
+  await writeText(directory, 'unfinished', '')
 
   const owner = await ownerOf(options)
   const node = createKeyPair()
@@ -42,10 +44,22 @@ export async function initNode(options: InitOptions): Promise<Initialised> {
   const identity = await writeState(options, { owner, node, token })
   await writeJson(directory, 'nodeKey', { v: 1, did: node.did, seed: toBase64Url(exportSeed(node)) })
   await writeText(directory, 'token', `${token}\n`)
-  await writeJson(directory, 'config', {})
+  // one that was put there before, as in a volume, stays
+  if ((await readText(directory, 'config')) === undefined) await writeJson(directory, 'config', {})
   // last: the folder counts as a node only when everything else is there
   await writeJson(directory, 'identity', identity)
+  await removeFile(directory, 'unfinished')
   return { identity, token }
+}
+
+/** Only what an attempt left that never came to its end may be overwritten. */
+async function checkFree(directory: string): Promise<void> {
+  if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
+  if ((await readText(directory, 'unfinished')) !== undefined) return
+  for (const name of ['nodeKey', 'owner'] as const) {
+    if ((await readText(directory, name)) === undefined) continue
+    fail('CONFIG_INVALID', { file: FILES.identity, reason: 'missing', directory })
+  }
 }
 
 type Made = {
@@ -67,7 +81,7 @@ async function writeState(options: InitOptions, made: Made): Promise<Identity> {
       const owner = { name: made.owner.name, did: made.owner.key.did }
       const id = join === null ? {} : { id: join }
       const home = options.withHome ? createHome(tx, { ...id, owner: owner.did, origin, now }).id : null
-      const identity = identityOf(options, made, home)
+      const identity = validate('Identity', identityOf(options, made, home))
       trust(tx, { ...owner, ceiling: 'override', clearance: { level: 'sealed', tags: ['*'] } })
       grantAll(tx, identity, made, now)
       return identity
@@ -137,7 +151,6 @@ async function ownerOf(options: InitOptions): Promise<{ name: string; key: KeyPa
 /** The home of the node that is joined: the same id, so that both hold the same home. */
 async function joinedHome({ join }: InitOptions): Promise<string | null> {
   if (join === undefined) return null
-  const text = await readText(join.directory, 'identity')
-  const identity = text === undefined ? undefined : (JSON.parse(text) as Partial<Identity>)
-  return identity?.home ?? null
+  const { home } = (await readJson(join.directory, 'identity')) as Partial<Identity>
+  return home ?? null
 }

@@ -1,8 +1,8 @@
-/** csb agent, find, send, peers, sync, handoff: agents here and elsewhere. */
-import type { Command } from 'commander'
+/** csb agent, find, send: agents here and elsewhere, and words to them. */
+import { Option, type Command } from 'commander'
 import { newId, systemClock, type AgentRecord } from '@csb/core'
-import type { Client } from '@csb/node'
-import { acting, collect, durationOf, listOf } from '../context.ts'
+import { acting, collect, durationOf, exitBy, fromCaller, given, listOf, route, type Stand } from '../context.ts'
+import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
 type Part = { readonly text?: string; readonly data?: unknown }
@@ -12,6 +12,27 @@ type Task = {
   readonly status: Status
   readonly artifacts?: readonly { readonly name?: string; readonly parts: readonly Part[] }[]
 }
+type Attached = {
+  readonly id: string
+  readonly name: string
+  readonly command: readonly string[]
+  readonly skills: readonly { readonly id: string }[]
+}
+type Attaching = {
+  readonly name?: string
+  readonly description?: string
+  readonly skill?: string[]
+  readonly accept?: string
+  readonly timeout?: number
+  readonly cwd?: string
+}
+type Sending = {
+  readonly to?: string
+  readonly delegation?: string
+  readonly level?: string
+  readonly scope?: string
+  readonly stream?: boolean
+}
 
 export function agentCommands(program: Command): void {
   program.commandsGroup(t('group.agents'))
@@ -19,198 +40,143 @@ export function agentCommands(program: Command): void {
   program
     .command('find')
     .description(t('find.about'))
-    .option('--capability <id>')
-    .option('--did <did>')
+    .option('--capability <id>', t('option.capability'))
+    .option('--did <did>', t('option.node'))
     .action(
-      acting(async (stand, _args, { capability, did }) => {
-        const asked = new URLSearchParams(
-          Object.entries({ capability, did }).flatMap(([name, value]) =>
-            value === undefined ? [] : [[name, String(value)] as [string, string]],
-          ),
-        )
-        const found = await (await stand.client()).call<{ items: AgentRecord[] }>('GET', `/v1/agents/find?${asked}`)
-        const line = ({ name, did: id, agents, capabilities }: AgentRecord) =>
-          `${name}  ${id}\n  agents ${agents.map((agent) => agent.id).join(', ')}; capabilities ${capabilities.join(', ')}`
-        stand.out.answer(found, found.items.length === 0 ? t('find.none') : found.items.map(line).join('\n'))
+      acting<{ capability?: string; did?: string }>(async ({ client, out }, _args, { capability, did }) => {
+        const node = await client()
+        const asked = node.call<{ items: AgentRecord[] }>('GET', route(['v1', 'agents', 'find'], { capability, did }))
+        const found = await out.during(t('find.progress'), asked)
+        out.answer(found, found.items.length === 0 ? t('find.none') : found.items.map(recordText).join('\n'))
       }),
     )
   program
     .command('send <agent> <text>')
     .description(t('send.about'))
-    .option('--to <did>')
-    .option('--delegation <id>')
-    .option('--level <level>')
-    .option('--scope <tokens>')
-    .option('--stream')
-    .action(
-      acting(async (stand, [agent = '', text = ''], { to, delegation, level, scope, stream }) => {
-        const input = {
-          ...(to === undefined ? {} : { did: to }),
-          ...(delegation === undefined ? {} : { delegation }),
-          ...(level === undefined ? {} : { level }),
-          ...(scope === undefined ? {} : { scope: listOf(scope) }),
-          params: { message: messageOf(text) },
-        }
-        const client = await stand.client()
-        if (stream === true) {
-          for await (const event of streamed(client, agent, to, input.params)) stand.out.answer(event, eventText(event))
-          return
-        }
-        const { task } = await client.call<{ task: Task }>('POST', `/v1/agents/${agent}/send`, input)
-        stand.out.answer({ task }, taskText(task))
-      }),
-    )
-  peerCommands(program)
+    .option('--to <did>', t('option.node'))
+    .option('--delegation <id>', t('option.delegation'))
+    .option('--level <level>', t('option.rank'))
+    .option('--scope <tokens>', t('option.scope'))
+    // a streamed answer is asked for as any A2A client asks, and such a client brings no authority
+    .addOption(new Option('--stream', t('option.stream')).conflicts(['delegation', 'level', 'scope']))
+    .action(acting<Sending, [string, string]>(send))
 }
 
 function attachCommands(program: Command): void {
   const agent = program.command('agent').description(t('agent.about'))
   agent
     .command('attach <id> <command...>')
+    .usage(t('agent.attach.usage'))
     .description(t('agent.attach.about'))
-    .option('--name <name>')
-    .option('--description <text>')
-    .option('--skill <id>', '', collect)
-    .option('--accept <who>')
-    .option('--timeout <duration>')
-    .option('--cwd <dir>')
-    .passThroughOptions()
-    .action(
-      acting(async (stand, [id = '', ...rest], { name, description, skill, accept, timeout, cwd }) => {
-        const command = rest.flat()
-        const skills = listOf(skill)
-        const body = {
-          id,
-          name: name ?? id,
-          description: description ?? `the command ${command[0] ?? ''}`,
-          command,
-          skills: (skills.length === 0 ? [id] : skills).map((one) => ({ id: one, name: one, description: one })),
-          ...(accept === undefined ? {} : { accept }),
-          ...(timeout === undefined ? {} : { timeout_ms: durationOf(String(timeout)) }),
-          cwd: cwd ?? process.cwd(),
-        }
-        const done = await (
-          await stand.client()
-        ).call<{ id: string; skills: { id: string }[] }>('POST', '/v1/agents', body)
-        stand.out.answer(done, t('agent.attached', { id, skills: done.skills.map((one) => one.id).join(', ') }))
-      }),
-    )
+    .option('--name <name>', t('option.name'))
+    .option('--description <text>', t('option.description'))
+    .option('--skill <id>', t('option.skill'), collect)
+    .addOption(new Option('--accept <who>', t('option.accept')).choices(['anyone', 'granted', 'nobody']))
+    .option('--timeout <duration>', t('option.timeout'), durationOf)
+    .option('--cwd <dir>', t('option.cwd'))
+    .addHelpText('after', t('agent.attach.example'))
+    .action(acting<Attaching, [string, string[]]>(attach))
   agent
     .command('list')
     .description(t('agent.list.about'))
     .action(
-      acting(async (stand) => {
-        type Agents = { items: { id: string; name: string; command: string[] }[] }
-        const found = await (await stand.client()).call<Agents>('GET', '/v1/agents')
-        const lines = found.items.map((one) => `${one.id}  ${one.name}  ${one.command.join(' ')}`)
-        stand.out.answer(found, lines.length === 0 ? t('agent.none') : lines.join('\n'))
+      acting(async ({ client, out }) => {
+        const found = await (await client()).call<{ items: Attached[] }>('GET', '/v1/agents')
+        const lines = found.items.map(({ id, name, command }) => `${id}  ${inline(name)}  ${inline(command.join(' '))}`)
+        out.answer(found, lines.length === 0 ? t('agent.none') : lines.join('\n'))
       }),
     )
   agent
     .command('detach <id>')
     .description(t('agent.detach.about'))
     .action(
-      acting(async (stand, [id]) => {
-        stand.out.answer(await (await stand.client()).call('DELETE', `/v1/agents/${id}`), t('agent.detached', { id }))
+      acting<object, [string]>(async ({ client, out }, [id]) => {
+        out.answer(await (await client()).call('DELETE', route(['v1', 'agents', id])), t('agent.detached', { id }))
       }),
     )
   agent
     .command('card <id>')
     .description(t('agent.card.about'))
-    .option('--did <did>')
+    .option('--did <did>', t('option.node'))
     .action(
-      acting(async (stand, [id], { did }) => {
-        const path = did === undefined ? `/agents/${id}/agent-card.json` : `/v1/agents/${id}/card?did=${String(did)}`
-        const card = await (await stand.client()).call('GET', path)
-        stand.out.answer(card, JSON.stringify(card, null, 2))
+      acting<{ did?: string }, [string]>(async ({ client, out }, [id], { did }) => {
+        const card = await (await client()).call('GET', route(['v1', 'agents', id, 'card'], { did }))
+        out.answer(card, JSON.stringify(card, null, 2))
       }),
     )
 }
 
-function peerCommands(program: Command): void {
-  program
-    .command('peers [multiaddr]')
-    .description(t('peers.about'))
-    .action(
-      acting(async (stand, [address]) => {
-        const client = await stand.client()
-        if (address !== undefined) {
-          const dialled = await client.call<{ did: string }>('POST', '/v1/peers', { address })
-          stand.out.answer(dialled, t('peers.dialled', dialled))
-          return
-        }
-        type Found = { items: { did: string; connected: boolean; addresses: string[] }[] }
-        const found = await client.call<Found>('GET', '/v1/peers')
-        const lines = found.items.map((peer) => `${peer.connected ? '*' : ' '} ${peer.did}  ${peer.addresses[0] ?? ''}`)
-        stand.out.answer(found, lines.length === 0 ? t('peers.none') : lines.join('\n'))
-      }),
-    )
-  program
-    .command('sync <did>')
-    .description(t('sync.about'))
-    .option('--home <home>')
-    .action(
-      acting(async (stand, [did], { home }) => {
-        const body = { did, ...(home === undefined ? {} : { home }) }
-        const report = await (await stand.client()).call<Record<string, unknown>>('POST', '/v1/sync', body)
-        stand.out.answer(report, t('sync.done', report))
-      }),
-    )
-  program
-    .command('handoff <did> <agent> <text>')
-    .description(t('handoff.about'))
-    .option('--note <id>', '', collect)
-    .option('--max-level <level>')
-    .option('--ttl <duration>')
-    .action(
-      acting(async (stand, [did, agent, text], { note, maxLevel, ttl }) => {
-        const body = {
-          did,
-          agent,
-          text,
-          notes: listOf(note),
-          ...(maxLevel === undefined ? {} : { labels_max: maxLevel }),
-          ...(ttl === undefined ? {} : { ttl_ms: durationOf(String(ttl)) }),
-        }
-        const done = await (
-          await stand.client()
-        ).call<{ withheld: string[] } & Record<string, unknown>>('POST', '/v1/handoff', body)
-        const withheld = done.withheld.length === 0 ? [] : [t('handoff.withheld', { ids: done.withheld.join(', ') })]
-        stand.out.answer(done, [t('handoff.done', done), ...withheld].join('\n'))
-      }),
-    )
+async function attach({ client, out }: Stand, [id, command]: [string, string[]], options: Attaching): Promise<void> {
+  const { name = id, skill = [id], accept, timeout, cwd = '.' } = options
+  const description = options.description ?? t('agent.attach.described', { command: command[0] })
+  const body = {
+    id,
+    name,
+    description,
+    command,
+    skills: skill.map((one) => ({ id: one, name: one, description: one })),
+    // where the person stands: so a script is named as it would be to run it by hand
+    cwd: fromCaller(cwd),
+    ...given({ accept, timeout_ms: timeout }),
+  }
+  const done = await (await client()).call<Attached>('POST', '/v1/agents', body)
+  out.answer(done, t('agent.attached', { id, skills: done.skills.map((one) => one.id).join(', ') }))
 }
 
-const messageOf = (text: string) => ({
-  messageId: newId('message', systemClock.now()),
-  role: 'ROLE_USER',
-  parts: [{ text }],
-})
-
-function streamed(client: Client, agent: string, to: unknown, params: unknown): AsyncGenerator<unknown> {
-  const path = to === undefined ? `/a2a/${agent}` : `/a2a/${String(to)}/${agent}`
-  return client.stream(path, { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params })
+async function send({ client, out }: Stand, [agent, text]: [string, string], options: Sending): Promise<void> {
+  const { to, delegation, level, scope, stream } = options
+  const params = {
+    message: { messageId: newId('message', systemClock.now()), role: 'ROLE_USER', parts: [{ text }] },
+  }
+  const node = await client()
+  if (stream === true) {
+    const path = route(['a2a', ...(to === undefined ? [] : [to]), agent])
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params }
+    for await (const event of node.stream(path, body)) out.answer(event, eventText(event))
+    return
+  }
+  const input = {
+    params,
+    ...given({ did: to, delegation, level }),
+    ...(scope === undefined ? {} : { scope: listOf(scope) }),
+  }
+  const asked = node.call<{ task: Task }>('POST', route(['v1', 'agents', agent, 'send']), input)
+  const { task } = await out.during(t('send.progress', { agent }), asked)
+  out.answer({ task }, taskText(task))
+  exitBy(task.status.state)
 }
+
+const recordText = ({ name, did, agents, capabilities }: AgentRecord): string =>
+  t('find.found', {
+    name: inline(name),
+    did,
+    agents: agents.map(({ id }) => inline(id)).join(', '),
+    capabilities: capabilities.map(inline).join(', '),
+  })
 
 const textOf = (parts: readonly Part[] = []): string =>
   parts.map(({ text, data }) => text ?? (data === undefined ? '' : JSON.stringify(data))).join('\n')
 
 function taskText({ id, status, artifacts = [] }: Task): string {
   const shown = artifacts.map(({ name, parts }) =>
-    name === undefined ? textOf(parts) : `--- ${name}\n${textOf(parts)}`,
+    name === undefined ? textOf(parts) : `--- ${inline(name)}\n${textOf(parts)}`,
   )
   const said = textOf(status.message?.parts)
   return [t('send.task', { id, state: status.state }), ...shown, ...(said === '' ? [] : [`(${said})`])].join('\n')
 }
 
+type Event = {
+  readonly task?: Task
+  readonly statusUpdate?: { readonly status: Status }
+  readonly artifactUpdate?: { readonly artifact: { readonly parts: readonly Part[] } }
+}
+
 function eventText(event: unknown): string {
-  const { task, statusUpdate, artifactUpdate } = event as {
-    task?: Task
-    statusUpdate?: { status: Status }
-    artifactUpdate?: { artifact: { parts: Part[] } }
-  }
+  const { task, statusUpdate, artifactUpdate } = event as Event
   if (task !== undefined) return t('send.task', { id: task.id, state: task.status.state })
   if (artifactUpdate !== undefined) return textOf(artifactUpdate.artifact.parts)
+  const state = statusUpdate?.status.state ?? ''
+  exitBy(state)
   const said = textOf(statusUpdate?.status.message?.parts)
-  return said === '' ? (statusUpdate?.status.state ?? '') : `${statusUpdate?.status.state ?? ''} (${said})`
+  return said === '' ? state : `${state} (${said})`
 }

@@ -1,94 +1,73 @@
-/** csb delegate, share, trust, lease, grants, revoke: what only the owner may say. Names are shown with the key's end. */
-import type { Command } from 'commander'
-import type { Grant, Lease } from '@csb/core'
+/** csb delegate, share, trust, lease, grants, revoke: what only the owner may say. */
+import { Option, type Command } from 'commander'
+import { LEVELS, type Grant, type Lease, type Level } from '@csb/core'
 import { delegateTo, leaseFor, revokeGrant, shareWith } from '@csb/node'
-import { acting, collect, durationOf, listOf } from '../context.ts'
+import { acting, collect, durationOf, listOf, named, route, type Stand } from '../context.ts'
 import { t } from '../texts.ts'
 
-/** A name is free text of whoever wrote it: the key's last characters stand beside it, always. */
-const named = (name: string, did: string): string => `${name} (…${did.slice(-8)})`
+type Rank = Grant['delegation']['level']
+type Delegating = {
+  readonly audience: string[]
+  readonly to?: string
+  readonly toName?: string
+  readonly scope?: string
+  readonly level: Rank
+  readonly ttl?: number
+  readonly task?: string
+}
+type Sharing = { readonly name?: string; readonly level: Level; readonly tag?: string[]; readonly write?: boolean }
+type Trusting = {
+  readonly name?: string
+  readonly ceiling: Rank
+  readonly clearance: Level
+  readonly remove?: boolean
+}
+type Leasing = {
+  readonly for: string
+  readonly actions: string
+  readonly paths?: string
+  readonly branches?: string
+  readonly level: Level
+  readonly ttl: number
+}
+type Granted = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
 
 const DAY_MS = 86_400_000
+const RANKS: readonly Rank[] = ['inform', 'request', 'execute', 'override']
+
+const rankOption = (flags: string, about: string, fallback: Rank): Option =>
+  new Option(flags, about).choices(RANKS).default(fallback)
+const levelOption = (flags: string, about: string): Option => new Option(flags, about).choices(LEVELS).default('public')
 
 export function authorityCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))
   program
     .command('delegate')
     .description(t('delegate.about'))
-    .requiredOption('--audience <did>', '', collect)
-    .option('--to <did>')
-    .option('--to-name <name>')
-    .option('--scope <tokens>')
-    .option('--level <level>')
-    .option('--ttl <duration>')
-    .option('--task <id>')
-    .action(
-      acting(async (stand, _args, { audience, to, toName, scope, level = 'request', ttl, task }) => {
-        const scopes = listOf(scope)
-        const isGlobal = scopes.length === 0 || scopes.includes('*')
-        const { grant, hash } = await delegateTo(await stand.desk(), {
-          ...(to === undefined ? {} : { to: { name: String(toName ?? to), did: String(to) } }),
-          audience: listOf(audience),
-          scope: isGlobal ? ['*'] : scopes,
-          level: level as Grant['delegation']['level'],
-          ttlMs: ttlOf(ttl, isGlobal && task === undefined),
-          ...(task === undefined ? {} : { task: String(task) }),
-        })
-        const { delegation } = grant
-        const text = t('delegate.done', {
-          grantee: named(delegation.grantee, delegation.grantee_key),
-          grantor: named(delegation.grantor, delegation.grantor_key),
-          level: delegation.level,
-          scope: delegation.scope.join(', '),
-          id: delegation.id,
-          hash,
-        })
-        stand.out.answer({ id: delegation.id, hash, grant }, text)
-      }),
-    )
+    .requiredOption('--audience <did>', t('option.audience'), collect)
+    .option('--to <did>', t('option.grantee'))
+    .option('--to-name <name>', t('option.grantee-name'))
+    .option('--scope <tokens>', t('option.scope'))
+    .addOption(rankOption('--level <level>', t('option.rank'), 'request'))
+    .option('--ttl <duration>', t('option.ttl'), durationOf)
+    .option('--task <id>', t('option.task'))
+    .action(acting<Delegating>(delegate))
   program
     .command('share <did>')
     .description(t('share.about'))
-    .option('--name <name>')
-    .option('--level <level>')
-    .option('--tag <tag>', '', collect)
-    .option('--write')
-    .action(
-      acting(async (stand, [did = ''], { name, level = 'public', tag, write }) => {
-        const asked = {
-          to: { name: String(name ?? did), did },
-          level: level as NonNullable<Lease['labels_max']>,
-          tags: write === true && tag === undefined ? ['*'] : listOf(tag),
-          mayWrite: write === true,
-        }
-        const { grant, hash } = await shareWith(await stand.desk(), asked)
-        const words = { name: named(asked.to.name, did), level, write: asked.mayWrite ? t('share.write') : '', hash }
-        stand.out.answer({ id: grant.delegation.id, hash, grant }, t('share.done', words))
-      }),
-    )
+    .option('--name <name>', t('option.name'))
+    .addOption(levelOption('--level <level>', t('option.clearance')))
+    .option('--tag <tag>', t('option.tag'), collect)
+    .option('--write', t('option.write'))
+    .action(acting<Sharing, [string]>(share))
   program
     .command('trust [did]')
     .description(t('trust.about'))
-    .option('--name <name>')
-    .option('--ceiling <level>')
-    .option('--clearance <level>')
-    .action(
-      acting(async (stand, [did], { name, ceiling = 'request', clearance = 'public' }) => {
-        const client = await stand.client()
-        if (did === undefined) {
-          type Trusted = { items: { did: string; name: string; ceiling: string }[] }
-          const found = await client.call<Trusted>('GET', '/v1/trust')
-          stand.out.answer(
-            found,
-            found.items.map((entry) => `${named(entry.name, entry.did)}  ${entry.ceiling}`).join('\n'),
-          )
-          return
-        }
-        const body = { did, name: name ?? did, ceiling, clearance: { level: clearance, tags: [] } }
-        const entry = await client.call<Record<string, unknown>>('POST', '/v1/trust', body)
-        stand.out.answer(entry, t('trust.done', { name: named(String(body.name), did), ceiling }))
-      }),
-    )
+    .option('--name <name>', t('option.name'))
+    .addOption(rankOption('--ceiling <level>', t('option.ceiling'), 'request'))
+    .addOption(levelOption('--clearance <level>', t('option.clearance')))
+    .option('--remove', t('option.remove'))
+    .action(acting<Trusting, [string | undefined]>(trust))
   leaseCommands(program)
 }
 
@@ -96,51 +75,98 @@ function leaseCommands(program: Command): void {
   program
     .command('lease')
     .description(t('lease.about'))
-    .requiredOption('--for <name>')
-    .option('--actions <list>')
-    .option('--paths <list>')
-    .option('--branches <list>')
-    .option('--level <level>')
-    .option('--ttl <duration>')
+    .requiredOption('--for <name>', t('option.for'))
+    .option('--actions <list>', t('option.actions'), 'send')
+    .option('--paths <list>', t('option.paths'))
+    .option('--branches <list>', t('option.branches'))
+    .addOption(levelOption('--level <level>', t('option.clearance')))
+    .option('--ttl <duration>', t('option.ttl'), durationOf, 7 * DAY_MS)
     .action(
-      acting(async (stand, _args, { for: name, actions = 'send', paths, branches, level = 'public', ttl = '7d' }) => {
-        const made = await leaseFor(await stand.desk(), {
-          name: String(name),
+      acting<Leasing>(async ({ desk, out }, _args, { for: name, actions, paths = '', branches = '', level, ttl }) => {
+        const made = await leaseFor(await desk(), {
+          name,
           actions: listOf(actions) as Lease['actions'],
           paths: listOf(paths),
           branches: listOf(branches),
-          level: level as NonNullable<Lease['labels_max']>,
-          ttlMs: durationOf(String(ttl)),
+          level,
+          ttlMs: ttl,
         })
-        stand.out.answer(made, t('lease.done', { name, token: made.token }))
+        out.answer(made, t('lease.done', { name, token: made.token }))
       }),
     )
   program
     .command('grants')
     .description(t('grants.about'))
     .action(
-      acting(async (stand) => {
-        type Grants = { items: { hash: string; revoked: boolean; grant: Grant }[] }
-        const found = await (await stand.client()).call<Grants>('GET', '/v1/grants')
-        const line = ({ hash, revoked, grant: { delegation: d } }: Grants['items'][number]) =>
-          `${hash.slice(0, 19)}  ${d.id}  ${named(d.grantor, d.grantor_key)} -> ${named(d.grantee, d.grantee_key)}  ${d.level}${revoked ? '  REVOKED' : ''}`
-        stand.out.answer(found, found.items.map(line).join('\n'))
+      acting(async ({ client, out }) => {
+        const found = await (await client()).call<{ items: Granted[] }>('GET', '/v1/grants')
+        out.answer(found, found.items.map(grantText).join('\n'))
       }),
     )
   program
     .command('revoke <grant>')
     .description(t('revoke.about'))
-    .option('--tell <did>', '', collect)
+    .option('--tell <did>', t('option.tell'), collect)
     .action(
-      acting(async (stand, [grant = ''], { tell }) => {
-        const done = await revokeGrant(await stand.desk(), grant, listOf(tell))
-        stand.out.answer(done, t('revoke.done', done))
+      acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
+        const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
+        out.answer(done, t('revoke.done', done))
       }),
     )
 }
 
-/** A global grant may live until it is revoked; the others need an end. */
-function ttlOf(ttl: unknown, isGlobal: boolean): number | null {
-  if (ttl !== undefined) return durationOf(String(ttl))
-  return isGlobal ? null : DAY_MS
+async function delegate({ desk, out }: Stand, _args: readonly [], options: Delegating): Promise<void> {
+  const { audience, to, toName, scope = '*', level, ttl, task } = options
+  const scopes = listOf(scope)
+  const isGlobal = scopes.includes('*') && task === undefined
+  const { grant, hash } = await delegateTo(await desk(), {
+    ...(to === undefined ? {} : { to: { name: toName ?? to, did: to } }),
+    audience,
+    scope: scopes,
+    level,
+    // a global grant may live until it is revoked; the others need an end
+    ttlMs: ttl ?? (isGlobal ? null : DAY_MS),
+    ...(task === undefined ? {} : { task }),
+  })
+  const { id, grantee, grantee_key, grantor, grantor_key, ...rest } = grant.delegation
+  const words = { grantee: named(grantee, grantee_key), grantor: named(grantor, grantor_key), id, hash }
+  out.answer({ id, hash, grant }, t('delegate.done', { ...words, level: rest.level, scope: rest.scope.join(', ') }))
+}
+
+async function share({ desk, out }: Stand, [did]: [string], options: Sharing): Promise<void> {
+  const { name = did, level, tag, write = false } = options
+  const { grant, hash } = await shareWith(await desk(), {
+    to: { name, did },
+    level,
+    // another node of the owner keeps everything, whatever it is tagged
+    tags: tag ?? (write ? ['*'] : []),
+    mayWrite: write,
+  })
+  const words = { name: named(name, did), level, write: write ? t('share.write') : '', hash }
+  out.answer({ id: grant.delegation.id, hash, grant }, t('share.done', words))
+}
+
+async function trust({ client, out }: Stand, [did]: [string | undefined], options: Trusting): Promise<void> {
+  const { name = did, ceiling, clearance, remove } = options
+  const node = await client()
+  if (did === undefined) {
+    const found = await node.call<{ items: { did: string; name: string; ceiling: string }[] }>('GET', '/v1/trust')
+    const lines = found.items.map((entry) => `${named(entry.name, entry.did)}  ${entry.ceiling}`)
+    out.answer(found, lines.length === 0 ? t('trust.none') : lines.join('\n'))
+    return
+  }
+  if (remove === true) {
+    const removed = await node.call('DELETE', route(['v1', 'trust', did]))
+    out.answer(removed, t('trust.removed', { did }))
+    return
+  }
+  const body = { did, name, ceiling, clearance: { level: clearance, tags: [] } }
+  const entry = await node.call('POST', '/v1/trust', body)
+  out.answer(entry, t('trust.done', { name: named(name ?? did, did), ceiling }))
+}
+
+function grantText({ hash, revoked, grant: { delegation } }: Granted): string {
+  const { id, grantor, grantor_key, grantee, grantee_key, level } = delegation
+  const parties = `${named(grantor, grantor_key)} -> ${named(grantee, grantee_key)}`
+  return `${hash.slice(0, 19)}  ${id}  ${parties}  ${level}${revoked ? t('grants.revoked') : ''}`
 }

@@ -1,19 +1,24 @@
 /** csb init, start, status, owner: the node itself. */
-import type { Command } from 'commander'
-import { fail, isNodeError, systemClock } from '@csb/core'
+import { basename, dirname } from 'node:path'
+import { InvalidArgumentError, type Command } from 'commander'
+import { fail, systemClock } from '@csb/core'
 import {
+  commandName,
+  defaultDirectory,
   initNode,
   passphraseOf,
   readOwner,
   readSettings,
   readText,
   sealOwner,
-  startNode,
+  serveNode,
   type Custody,
+  type Flags,
   type Initialised,
+  type RunningNode,
 } from '@csb/node'
-import { acting, collect, passphraseFor, type Stand } from '../context.ts'
-import { askSecret } from '../terminal.ts'
+import { acting, collect, fromCaller, given, passphraseFor, type Stand } from '../context.ts'
+import { askSecret, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
 type Making = {
@@ -21,27 +26,52 @@ type Making = {
   readonly owner?: string
   readonly unsealed?: boolean
   readonly join?: string
-  readonly home?: boolean
+  readonly home: boolean
+}
+
+type Starting = Making & {
+  readonly init?: boolean
+  readonly port?: number
+  readonly host?: string
+  readonly insecure?: boolean
+  readonly listen?: string[]
+  readonly bootstrap?: string[]
+  readonly mdns: boolean
+}
+
+type Status = {
+  readonly name: string
+  readonly did: string
+  readonly owner: { readonly name: string }
+  readonly home: string | null
+  readonly addresses: readonly string[]
+  readonly peers: { readonly known: number; readonly connected: number }
+  readonly record: { readonly size: number }
 }
 
 const SHORTEST_PASSPHRASE = 8
+/** The two ports behind it are for peers. */
+const LAST_PORT = 65_533
 
 export function nodeCommands(program: Command): void {
   program.commandsGroup(t('group.node'))
   making(program.command('init').description(t('init.about'))).action(
-    acting(async (stand, _args, options) => {
-      const made = await make(stand, options as Making)
+    acting<Making>(async (stand, _args, options) => {
+      const made = await make(stand, options)
       stand.out.answer(made.identity, doneText(stand, made))
+      const notice = await unsealedNotice(stand.directory)
+      if (notice !== undefined) stand.out.notice(notice)
     }),
   )
 
   making(program.command('start').description(t('start.about')).option('--init', t('start.init')))
-    .option('-p, --port <port>', t('start.port'), Number)
+    .option('-p, --port <port>', t('start.port'), portOf)
     .option('--host <address>', t('start.host'))
+    .option('--insecure', t('start.insecure'))
     .option('--listen <multiaddr>', t('start.listen'), collect)
     .option('--bootstrap <multiaddr>', t('start.bootstrap'), collect)
     .option('--no-mdns', t('start.no-mdns'))
-    .action(acting(start))
+    .action(acting<Starting>(start))
 
   program.command('status').description(t('status.about')).action(acting(status))
 
@@ -50,9 +80,11 @@ export function nodeCommands(program: Command): void {
     .command('seal')
     .description(t('owner.seal.about'))
     .action(
-      acting(async (stand) => {
-        await sealOwner(stand.directory, passphraseOf() ?? (await askTwice()))
-        stand.out.answer({ sealed: true }, t('owner.sealed'))
+      acting(async ({ directory, out }) => {
+        const { isSealed } = await readOwner(directory)
+        if (isSealed) fail('PASSPHRASE', { reason: 'sealed_already' })
+        await sealOwner(directory, await newPassphrase())
+        out.answer({ sealed: true }, t('owner.sealed'))
       }),
     )
 }
@@ -65,109 +97,116 @@ const making = (command: Command): Command =>
     .option('--join <dir>', t('init.join'))
     .option('--no-home', t('init.no-home'))
 
+function portOf(text: string): number {
+  if (!/^[0-9]{1,5}$/.test(text) || Number(text) > LAST_PORT)
+    throw new InvalidArgumentError(t('usage.port', { last: LAST_PORT }))
+  return Number(text)
+}
+
 async function make({ directory }: Stand, options: Making): Promise<Initialised> {
-  const custody: Custody = options.unsealed === true ? 'unsealed' : { passphrase: passphraseOf() ?? (await askTwice()) }
-  const { join } = options
+  // before a passphrase is asked for, which would be for nothing
+  if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
+  const custody: Custody = options.unsealed === true ? 'unsealed' : { passphrase: await newPassphrase() }
+  const join = options.join === undefined ? undefined : fromCaller(options.join)
   const passphrase = join === undefined ? undefined : await passphraseFor(join)
   return initNode({
     directory,
-    name: options.name ?? 'my node',
-    ...(options.owner === undefined ? {} : { ownerName: options.owner }),
+    name: options.name ?? nameFor(directory),
+    ...given({ ownerName: options.owner }),
     custody,
-    ...(join === undefined ? {} : { join: { directory: join, ...(passphrase === undefined ? {} : { passphrase }) } }),
-    withHome: options.home !== false,
+    ...(join === undefined ? {} : { join: { directory: join, ...given({ passphrase }) } }),
+    withHome: options.home,
     now: systemClock.now(),
   })
 }
 
-async function askTwice(): Promise<string> {
+/** A second node on one machine has a folder of its own, and is told apart by it. */
+function nameFor(directory: string): string {
+  const isUsual = directory === fromCaller(defaultDirectory()) || dirname(directory) === '/'
+  return isUsual ? t('init.my-node') : basename(directory).replace(/^\.+/, '') || t('init.my-node')
+}
+
+/** From the environment, or asked for twice. */
+async function newPassphrase(): Promise<string> {
+  const told = passphraseOf()
+  if (told !== undefined) {
+    if (told.length < SHORTEST_PASSPHRASE) fail('PASSPHRASE', { reason: 'too_short', shortest: SHORTEST_PASSPHRASE })
+    return told
+  }
   for (;;) {
-    const first = await askSecret(t('init.passphrase'))
-    if (first === undefined) fail('PASSPHRASE', { reason: t('init.needs') })
-    if (first.length < SHORTEST_PASSPHRASE) continue
-    if (first === (await askSecret(t('init.again')))) return first
-    process.stderr.write(`${t('init.differ')}\n`)
+    const first = await askSecret(t('init.passphrase', { shortest: SHORTEST_PASSPHRASE }))
+    if (first === undefined) fail('PASSPHRASE', { reason: 'none_given' })
+    if (first.length < SHORTEST_PASSPHRASE) process.stderr.write(`${t('init.short')}\n`)
+    else if (first === (await askSecret(t('init.again')))) return first
+    else process.stderr.write(`${t('init.differ')}\n`)
   }
 }
 
 function doneText({ directory }: Stand, { identity }: Initialised): string {
   const { name, did, owner, home } = identity
-  return t('init.done', { name, directory, did, owner: owner.name, ownerDid: owner.did, home: home ?? '-' })
+  const words = { name: inline(name), directory, did, owner: inline(owner.name), ownerDid: owner.did }
+  return t('init.done', { ...words, home: home ?? t('init.no-home.done') })
 }
 
-async function start(
-  stand: Stand,
-  _args: readonly string[],
-  options: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { directory, out } = stand
-  if (options['init'] === true && (await readText(directory, 'identity')) === undefined) {
-    out.notice(doneText(stand, await make(stand, options as Making)))
-  }
-  const settings = await readSettings(directory, {
-    ...(options['port'] === undefined ? {} : { port: options['port'] as number }),
-    ...(options['host'] === undefined ? {} : { host: options['host'] as string }),
-    ...(options['listen'] === undefined ? {} : { listen: options['listen'] as string[] }),
-    ...(options['bootstrap'] === undefined ? {} : { bootstrap: options['bootstrap'] as string[] }),
-    ...(options['mdns'] === false ? { mdns: false } : {}),
-  })
-  const node = await startNode(directory, settings).catch((error: unknown) => {
-    if (isNodeError(error, 'PORT_IN_USE'))
-      fail('PORT_IN_USE', { ...error.details, next: settings.http.port + 10 }, error)
-    throw error
-  })
-  const owner = await readOwner(directory).catch(() => undefined)
-  if (owner?.isSealed === false) out.notice(t('init.unsealed.notice', { directory, owner: owner.name }))
-  const { identity, url, addresses } = node
-  const ready = {
-    ready: true,
-    name: identity.name,
-    did: identity.did,
-    home: identity.home,
-    url,
-    addresses,
-    pid: process.pid,
-  }
-  out.answer(
-    ready,
-    t('start.ready', { ...ready, addresses: addresses.join('\n           '), token: `${directory}/owner.token` }),
-  )
+/** Nothing to say where the owner keeps the key elsewhere: the node runs without it. */
+async function unsealedNotice(directory: string): Promise<string | undefined> {
+  if ((await readText(directory, 'owner')) === undefined) return undefined
+  const { isSealed, name } = await readOwner(directory)
+  return isSealed ? undefined : t('init.unsealed.notice', { directory, owner: inline(name), ...callOf(directory) })
+}
 
-  const { promise, resolve } = Promise.withResolvers<void>()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, resolve)
-  // a fault in one request must not take down a node that others rely on; it is logged and the node goes on
-  process.on('unhandledRejection', (error) =>
-    process.stderr.write(`${JSON.stringify({ level: 50, msg: 'unhandled rejection', error: String(error) })}\n`),
-  )
-  await promise
-  if (!stand.isJson) out.notice(t('start.stopping'))
-  await node.stop()
+/** The command as the person would call it again for this folder. */
+const callOf = (directory: string): { csb: string; data: string } => ({
+  csb: commandName(),
+  data: directory === fromCaller(defaultDirectory()) ? '' : ` --data ${directory}`,
+})
+
+async function start(stand: Stand, _args: readonly [], options: Starting): Promise<void> {
+  const { directory, out, isJson } = stand
+  if (options.init === true && (await readText(directory, 'identity')) === undefined)
+    out.notice(doneText(stand, await make(stand, options)))
+  const { port, host, insecure, listen, bootstrap, mdns } = options
+  // true is what commander says where nobody did
+  const flags: Flags = given({ port, host, insecure, listen, bootstrap, mdns: mdns ? undefined : false })
+  const settings = await readSettings(directory, flags)
+  const notice = await unsealedNotice(directory)
+  await serveNode(directory, settings, {
+    ready: (node) => {
+      if (notice !== undefined) out.notice(notice)
+      out.answer(readyOf(node), readyText(directory, node))
+    },
+    stopping: () => {
+      if (!isJson) out.notice(t('start.stopping'))
+    },
+  })
+}
+
+const readyOf = ({ identity, url, addresses }: RunningNode) => ({
+  ready: true,
+  name: identity.name,
+  did: identity.did,
+  home: identity.home,
+  url,
+  addresses,
+  pid: process.pid,
+})
+
+function readyText(directory: string, { identity, url, addresses }: RunningNode): string {
+  return t('start.ready', {
+    name: inline(identity.name),
+    did: identity.did,
+    directory,
+    url,
+    addresses: addresses.join('\n           '),
+    ...callOf(directory),
+  })
 }
 
 async function status({ client, out }: Stand): Promise<void> {
   const node = await client()
-  const state = await node.call<Record<string, never>>('GET', '/v1/status')
-  const { name, did, owner, home, addresses, peers, record } = state as unknown as {
-    name: string
-    did: string
-    owner: { name: string }
-    home: string | null
-    addresses: string[]
-    peers: { known: number; connected: number }
-    record: { size: number }
-  }
-  const shown = addresses.map((address) => `  address  ${address}`).join('\n')
-  out.answer(
-    { ...(state as object), url: node.url },
-    t('status.line', {
-      name,
-      did,
-      owner: owner.name,
-      home: home ?? '-',
-      url: node.url,
-      ...peers,
-      size: record.size,
-      addresses: shown,
-    }),
-  )
+  const state = await node.call<Status>('GET', '/v1/status')
+  const { name, did, owner, home, addresses, peers, record } = state
+  const shown = addresses.map((address) => t('status.address', { address })).join('\n')
+  const words = { name: inline(name), did, owner: inline(owner.name), home, url: node.url, size: record.size }
+  out.answer({ ...state, url: node.url }, t('status.line', { ...words, ...peers, addresses: shown }))
 }

@@ -1,6 +1,7 @@
 /** csb record, explain: what was done, by whom, by what right. */
 import type { Command } from 'commander'
-import { acting } from '../context.ts'
+import { acting, countOf, named, route } from '../context.ts'
+import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
 type Header = {
@@ -35,58 +36,61 @@ type Explained = {
 }
 
 export function recordCommands(program: Command): void {
-  program.commandsGroup(t('group.record'))
   const record = program.command('record').description(t('record.about'))
   record
     .command('tail')
     .description(t('record.tail.about'))
-    .option('--limit <n>')
+    .option('--limit <n>', t('option.limit'), countOf)
     .action(
-      acting(async (stand, _args, { limit = 20 }) => {
-        const found = await (
-          await stand.client()
-        ).call<{ items: { header: Header }[] }>('GET', `/v1/record?limit=${String(limit)}`)
-        const line = ({ header }: { header: Header }) =>
-          `${String(header.seq).padStart(6)}  ${new Date(header.ts).toISOString()}  ${header.operation.padEnd(20)} ${header.outcome}${header.code === null ? '' : ` ${header.code}`}  ${header.actor ?? ''}`
-        stand.out.answer(found, found.items.map(line).join('\n'))
+      acting<{ limit?: number }>(async ({ client, out }, _args, { limit = 20 }) => {
+        const node = await client()
+        const found = await node.call<{ items: { header: Header }[] }>('GET', route(['v1', 'record'], { limit }))
+        out.answer(found, found.items.map(({ header }) => lineOf(header)).join('\n'))
       }),
     )
   record
     .command('verify')
     .description(t('record.verify.about'))
     .action(
-      acting(async (stand) => {
-        const report = await (await stand.client()).call<Record<string, unknown>>('GET', '/v1/record/verify')
-        stand.out.answer(report, t('record.verified', report))
+      acting(async ({ client, out }) => {
+        const node = await client()
+        const asked = node.call<Record<string, unknown>>('GET', '/v1/record/verify')
+        const report = await out.during(t('record.verify.progress'), asked)
+        out.answer(report, t('record.verified', report))
       }),
     )
   program
     .command('explain <commit>')
     .description(t('explain.about'))
     .action(
-      acting(async (stand, [commit]) => {
-        const found = await (await stand.client()).call<Explained>('GET', `/v1/record/explain/${commit}`)
-        stand.out.answer(found, explainedText(found))
+      acting<object, [string]>(async ({ client, out }, [commit]) => {
+        const found = await (await client()).call<Explained>('GET', route(['v1', 'record', 'explain', commit]))
+        out.answer(found, explainedText(found))
       }),
     )
 }
 
+function lineOf({ seq, ts, operation, outcome, code, actor }: Header): string {
+  const result = code === null ? outcome : `${outcome} ${code}`
+  return `${String(seq).padStart(6)}  ${new Date(ts).toISOString()}  ${operation.padEnd(20)} ${result}  ${actor ?? ''}`
+}
+
 function explainedText(found: Explained): string {
-  const { commit, operation, actor, run, lease, reads, seq, inclusion } = found
-  const named = ({ name, did }: Party) => `${name} (…${did.slice(-8)})`
-  const chain = (lease?.chain ?? []).map(
-    ({ from, to, level, revoked }) =>
-      `         ${named(from)} granted ${named(to)}, ${level}${revoked ? ', REVOKED' : ''}`,
-  )
+  const { commit, operation, actor, run, lease, seq, inclusion } = found
+  const chain = (lease?.chain ?? []).map(({ from, to, level, revoked }) => {
+    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
+    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
+  })
+  const reads = (found.reads ?? []).map(({ path }) => inline(path))
   return t('explain.text', {
     commit,
     operation,
     at: new Date(found.at).toISOString(),
-    actor: actor.name ?? actor.did,
+    actor: actor.name === null ? actor.did : inline(actor.name),
     run,
-    lease: lease?.hash ?? 'none',
+    lease: lease?.hash ?? t('explain.no-lease'),
     chain: chain.join('\n'),
-    reads: (reads ?? []).length === 0 ? 'nothing' : (reads ?? []).map(({ path }) => path).join('\n         '),
+    reads: reads.length === 0 ? t('explain.nothing') : reads.join('\n         '),
     seq,
     size: inclusion.size,
     root: inclusion.root,

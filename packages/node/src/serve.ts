@@ -1,0 +1,29 @@
+/** Runs a node as a process: until a signal comes, whatever goes wrong in one request meanwhile. */
+import type { Settings } from './config.ts'
+import { startNode, type RunningNode } from './create-node.ts'
+import { createLog } from './log.ts'
+
+export type Watcher = {
+  /** it is up, and reached by its addresses */
+  ready(node: RunningNode): void
+  /** a signal came; it ends what it has begun and closes its database */
+  stopping(): void
+}
+
+/**
+ * Start the node in `directory` and resolve when SIGINT or SIGTERM has stopped it. A second signal ends the process.
+ * @throws what {@link startNode} throws
+ */
+export async function serveNode(directory: string, settings: Settings, watcher: Watcher): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  // from the start: one that comes while it starts must leave the database closed
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  const node = await startNode(directory, settings)
+  const log = createLog(settings.log.level)
+  // a fault in one request must not take down a node that others rely on; it is logged and the node goes on
+  process.on('unhandledRejection', (error) => log('error', 'unhandled rejection', { error: String(error) }))
+  watcher.ready(node)
+  await promise
+  watcher.stopping()
+  await node.stop()
+}
