@@ -118,9 +118,32 @@ export const LIMITS = {
   futureHlcMs: 5 * MINUTE,
 
   httpBodyBytes: 8 * MiB,
+  /** A blob that is worked on in memory; also the most that comes of a delta. */
   blobBytes: 64 * MiB,
+  /** Git view: a blob that is only passed through, never held. */
+  objectBytes: 1024 * MiB,
+  /** A larger blob is stored in rows, so that it can be read and written piece by piece. */
+  pieceBlobBytes: 1 * MiB,
+  pieceBytes: 256 * KiB,
+  /** Deltas one on another that are kept as they came; git itself stops at 50. */
+  deltaChain: 64,
   /** A message of a commit; what is longer belongs into a file. */
   commitMessageChars: 4096,
+  /** Text that a merge compares line by line; what is larger is merged as a whole. */
+  mergeTextBytes: 4 * MiB,
+  mergeTextLines: 100_000,
+  /** Edits between two texts; the comparison costs their square, and its memory too (16 MiB at this). */
+  mergeEdits: 2_000,
+  /** Pairs of a file that went and one that came which are compared for a rename; above it only equal ones are seen. */
+  mergeRenamePairs: 40_000,
+  /** Text of differences that one answer holds. */
+  diffTextBytes: 1 * MiB,
+  /** guard.md 1.7, MEM-005 5.2: what a merge deletes can be restored for this long. */
+  recycleMs: 30 * DAY,
+  /** Objects that one step of the garbage collection looks at: a few ms in which nobody else writes. */
+  collectStepObjects: 500,
+  /** What one damaged object is listed as needed by, of each kind. */
+  checkNeededBy: 200,
   recordGroup: 256,
   /** Free space from which a database is opened again after a full disk: its log of up to 4 MiB is written anew. */
   reopenBytes: 8 * MiB,
