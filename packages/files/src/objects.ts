@@ -17,6 +17,7 @@ export type HashName = 'sha256' | 'sha1'
 
 const OID_BYTES = { sha1: 20, sha256: 32 } as const
 const HEADER_BYTES = 64
+const KINDS = ['blob', 'tree', 'commit'] as const
 
 /**
  * @param home id of a home
@@ -72,6 +73,36 @@ export function readCommit(view: View, home: string, oid: string): Commit {
   return orDamaged(oid, () => decodeCommit(body))
 }
 
+/**
+ * An object of any kind as git hashes it, without its header.
+ * @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED where the stored bytes do not hash to the id
+ */
+export function readBody(view: View, home: string, oid: string): { kind: ObjectKind; body: Uint8Array } {
+  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
+  const stored = (isOid(oid) ? view.get(key('object', home, oid)) : undefined) ?? fail('NOT_FOUND', { home, oid })
+  const raw = rawOf(stored, oid)
+  // the length of an id tells its hash: no id of the one is an id of the other
+  if (digest(oid.length === OID_BYTES.sha1 * 2 ? 'sha1' : 'sha256', raw, 'hex') !== oid)
+    fail('OBJECT_DAMAGED', { home, oid })
+  const start = raw.indexOf(0) + 1
+  const header = raw.toString('latin1', 0, start - 1)
+  const kind = KINDS.find((known) => header === `${known} ${raw.byteLength - start}`)
+  if (kind === undefined) return fail('OBJECT_DAMAGED', { home, oid, reason: 'header' })
+  return { kind, body: raw.subarray(start) }
+}
+
+/**
+ * Write an object of any kind as it came, for rooms that checked its form.
+ * @param body what git hashes after its header
+ * @returns object id, hex
+ * @throws TOO_LARGE, FORGOTTEN, NOT_FOUND without the home
+ */
+export function writeBody(tx: Transaction, home: string, kind: ObjectKind, body: Uint8Array): string {
+  if (kind === 'blob') return writeBlob(tx, home, body)
+  const raw = frame(kind, body)
+  return put(tx, home, digest(hashOf(tx, home), raw, 'hex'), raw)
+}
+
 /** The hash of a home's ids. @throws NOT_FOUND */
 export const hashOf = (view: View, home: string): HashName =>
   view.getJson<{ hash: HashName }>(key('home', home))?.hash ?? fail('NOT_FOUND', { home })
@@ -93,18 +124,9 @@ function put(tx: Transaction, home: string, oid: string, raw: Uint8Array): strin
 }
 
 function readObject(view: View, home: string, oid: string, kind: ObjectKind): Uint8Array {
-  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
-  const stored = (isOid(oid) ? view.get(key('object', home, oid)) : undefined) ?? fail('NOT_FOUND', { home, oid })
-  const raw = rawOf(stored, oid)
-  // the length of an id tells its hash: no id of the one is an id of the other
-  if (digest(oid.length === OID_BYTES.sha1 * 2 ? 'sha1' : 'sha256', raw, 'hex') !== oid)
-    fail('OBJECT_DAMAGED', { home, oid })
-  const start = raw.indexOf(0) + 1
-  const header = raw.toString('latin1', 0, start - 1)
-  const [found] = header.split(' ')
-  if (header !== `${found} ${raw.byteLength - start}`) fail('OBJECT_DAMAGED', { home, oid, reason: 'header' })
+  const { kind: found, body } = readBody(view, home, oid)
   if (found !== kind) fail('NOT_FOUND', { home, oid, wanted: kind, found })
-  return raw.subarray(start)
+  return body
 }
 
 /** What was deflated: `kind size\0` and the body. @throws OBJECT_DAMAGED */
