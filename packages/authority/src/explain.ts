@@ -5,6 +5,7 @@
  */
 import { fail, type Grant } from '@csb/core'
 import { prefix, tail, type View } from '@csb/store'
+import { findCard } from './gate.ts'
 import { grantHash } from './grant.ts'
 import type { Rank } from './rank.ts'
 import { recordAt, recordOfCommit, type RecordHeader, type RecordPayload } from './record.ts'
@@ -29,6 +30,15 @@ export type ExplainedGrant = {
   readonly revoked: boolean
 }
 
+export type ExplainedApproval = {
+  readonly card: string
+  /** digest of the changes that were approved */
+  readonly diff: string
+  readonly approver: { readonly name: string | null; readonly did: string }
+  /** ms since epoch */
+  readonly decidedAt: number
+}
+
 export type Explanation = {
   readonly commit: string
   readonly seq: number
@@ -45,6 +55,8 @@ export type Explanation = {
   /** null where none was used; `chain` is root first, empty where the grants are not kept here */
   readonly lease: { readonly hash: string; readonly chain: readonly ExplainedGrant[] } | null
   readonly basis: string | null
+  /** the person's decision that let it happen; null where none was needed */
+  readonly approval: ExplainedApproval | null
   readonly label: string
   /** null where the payload was erased */
   readonly reads: RecordPayload['reads'] | null
@@ -75,6 +87,7 @@ export async function explainCommit(view: View, oidPrefix: string): Promise<Expl
     run: header.run,
     lease: header.lease === null ? null : { hash: header.lease, chain: chain.map((grant) => explained(view, grant)) },
     basis: header.basis,
+    approval: approvalOf(view, commit, payload),
     label: header.label,
     reads: payload?.reads ?? null,
     effect: payload?.effect ?? null,
@@ -104,6 +117,15 @@ function explained(view: View, grant: Grant): ExplainedGrant {
     expiresAt: expires_at,
     revoked: isRevoked(view, hash),
   }
+}
+
+/** Only of a card that was approved and says it made this very commit. */
+function approvalOf(view: View, commit: string, payload: RecordPayload | null): ExplainedApproval | null {
+  const { card: id } = payload?.effect ?? {}
+  const entry = typeof id === 'string' && payload?.commit === commit ? findCard(view, id) : undefined
+  if (entry?.approval === undefined || entry.approval === null || entry.state !== 'approved') return null
+  const { approver, decided_at: decidedAt, diff } = entry.approval.gate
+  return { card: entry.card.id, diff, approver: { did: approver, name: nameOf(view, approver, []) }, decidedAt }
 }
 
 function nameOf(view: View, did: string | null, chain: readonly Grant[]): string | null {

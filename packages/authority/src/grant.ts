@@ -163,7 +163,11 @@ export function checkSigner(did: string): void {
  * The demands on every document that carries authority: schema, strict values, size.
  * @throws GRANT_INVALID with `malformed`
  */
-export function checkDocument(schema: 'Grant' | 'Authority' | 'Revocation', value: unknown, maxBytes: number): void {
+export function checkDocument(
+  schema: 'Grant' | 'Authority' | 'Revocation' | 'Approval',
+  value: unknown,
+  maxBytes: number,
+): void {
   try {
     if (sizeOf(value) > maxBytes) refuse('malformed', { field: 'size' })
     checkSchema(schema, value)

@@ -37,4 +37,27 @@ export {
 } from './record.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
 export { explainCommit } from './explain.ts'
+export { signApproval, approvalHash, type ApprovalInit, type Decision } from './approval.ts'
+export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'
+export {
+  cardDigest,
+  changesDigest,
+  type Card,
+  type CardLease,
+  type CardMaker,
+  type GateAsker,
+  type GateKind,
+  type GateSubject,
+} from './gate-card.ts'
+export {
+  changesOf,
+  decide,
+  getCard,
+  listCards,
+  openCard,
+  type Decided,
+  type GateEntry,
+  type GateRequest,
+  type OpenCard,
+} from './gate.ts'
 export { openSeed, sealSeed, type SealedSeed } from './custody.ts'

@@ -17,7 +17,11 @@ export const isReplayed = (view: View, { holder, nonce }: Pick<Authority, 'holde
  * Remember the nonce for as long as the message could come again, and drop some whose time is over.
  * @param now ms since epoch
  */
-export async function consumeNonce(tx: Transaction, authority: Authority, now: number): Promise<void> {
+export async function consumeNonce(
+  tx: Transaction,
+  authority: Pick<Authority, 'holder' | 'nonce' | 'expires_at'>,
+  now: number,
+): Promise<void> {
   const { holder, nonce, expires_at } = authority
   const own = key('nonce', holder, nonce)
   // nonces are random, so what stands behind this one is a fair sample of the table

@@ -1,0 +1,226 @@
+/**
+ * The gate: cards that wait for a person, and the one place where a decision becomes an act. What was approved is
+ * computed again in the transaction that acts; one difference in any field and the card is void. A card is decided
+ * once, so an approval acts once.
+ *
+ * Nothing here opens a key, moves a branch or knows what a kind of card does: the caller computes and acts.
+ * @clause L1.7
+ */
+import { LIMITS, canonicalize, fail, newId, type Approval } from '@csb/core'
+import { key, prefix, tail, type Transaction, type View } from '@csb/store'
+import { approvalHash, boundTo, readApproval, type Decision } from './approval.ts'
+import {
+  drawCard,
+  isLogKept,
+  logHead,
+  revokedLeases,
+  type Card,
+  type CardFrame,
+  type GateAsker,
+  type GateSubject,
+} from './gate-card.ts'
+import type { GateChange } from './gate-risks.ts'
+import { refuse } from './reasons.ts'
+import { effectiveNow } from './record.ts'
+import { consumeNonce, isReplayed } from './replay.ts'
+
+/** What the caller needs to compute the subject again; kept, never shown. */
+export type GateRequest = Readonly<Record<string, string>> & { readonly kind: GateSubject['kind'] }
+
+/** A card and what became of it. */
+export type GateEntry = {
+  readonly card: Card
+  readonly frame: CardFrame
+  readonly request: GateRequest
+  readonly state: 'open' | 'approved' | 'rejected' | 'void'
+  /** ms since epoch; null while open */
+  readonly settled_at: number | null
+  /** what differed, where it is void */
+  readonly field: string | null
+  readonly approval: Approval | null
+}
+
+export type OpenCard = {
+  readonly subject: GateSubject
+  readonly request: GateRequest
+  readonly asker: GateAsker
+  /** did of this node */
+  readonly node: string
+  /** ms since epoch */
+  readonly now: number
+}
+
+export type Decide<T> = {
+  readonly id: string
+  /** a parsed approval */
+  readonly approval: unknown
+  readonly decision: Decision
+  /** did of this node */
+  readonly node: string
+  /** ms since epoch */
+  readonly now: number
+  /** Compute the subject as it is now; undefined where it is not there any more. */
+  readonly recompute: (request: GateRequest) => Promise<GateSubject | undefined>
+  /** Do it. Staged in the same transaction; whatever it throws, nothing is decided. */
+  readonly act: (entry: GateEntry) => Promise<T>
+}
+
+export type Decided<T> =
+  | { readonly outcome: 'approved'; readonly entry: GateEntry; readonly approval: string; readonly value: T }
+  | { readonly outcome: 'rejected'; readonly entry: GateEntry; readonly approval: string }
+  | { readonly outcome: 'void'; readonly entry: GateEntry; readonly field: string }
+
+/** Changes on one page. */
+const PAGE = 500
+
+/**
+ * Open a card for a subject. The same subject asked for by the same hand finds the card that is open already.
+ * @throws BUSY where {@link LIMITS.gateCards} are open, TOO_LARGE
+ * @clause L1.7
+ */
+export async function openCard(tx: Transaction, init: OpenCard): Promise<{ card: Card; isNew: boolean }> {
+  const { subject, request, asker, node, now } = init
+  const open = await listCards(tx)
+  const frame: CardFrame = {
+    id: newId('gate', now),
+    node,
+    asker,
+    known: await approvedActors(tx),
+    openedAt: now,
+    log: logHead(tx),
+  }
+  const card = drawCard(tx, subject, frame)
+  const same = open.find((entry) => now < entry.card.expires_at && essenceOf(entry.card) === essenceOf(card))
+  if (same !== undefined) return { card: same.card, isNew: false }
+  let left = open.length
+  for (const entry of open) {
+    const field = now >= entry.card.expires_at ? 'expires_at' : supersededField(entry.card, card)
+    if (field === undefined) continue
+    settle(tx, entry, { state: 'void', field }, now)
+    left--
+  }
+  if (left >= LIMITS.gateCards) fail('BUSY', { openCards: LIMITS.gateCards })
+  put(tx, { card, frame, request, state: 'open', settled_at: null, field: null, approval: null })
+  tx.put(key('gateOpen', card.id), new Uint8Array())
+  for (let page = 0; page * PAGE < subject.changes.length; page++) {
+    tx.putJson(changesKey(card.id, page), subject.changes.slice(page * PAGE, (page + 1) * PAGE))
+  }
+  return { card, isNew: true }
+}
+
+export const findCard = (view: View, id: string): GateEntry | undefined => view.getJson<GateEntry>(key('gate', id))
+
+/** @throws NOT_FOUND */
+export const getCard = (view: View, id: string): GateEntry => findCard(view, id) ?? fail('NOT_FOUND', { card: id })
+
+/** Open cards, oldest first; with `all` also those that were decided on. */
+export async function listCards(view: View, { all = false }: { readonly all?: boolean } = {}): Promise<GateEntry[]> {
+  const entries: GateEntry[] = []
+  const table = all ? 'gate' : 'gateOpen'
+  for await (const [fullKey] of view.range({ prefix: prefix(table) })) {
+    entries.push(getCard(view, tail(fullKey, table)))
+  }
+  return entries
+}
+
+/** One page of a card's changes, in path order. @throws NOT_FOUND where there is no such card */
+export function changesOf(view: View, id: string, page: number): { items: GateChange[]; next: number | null } {
+  getCard(view, id)
+  const items = view.getJson<GateChange[]>(changesKey(id, page)) ?? []
+  return { items, next: view.has(changesKey(id, page + 1)) ? page + 1 : null }
+}
+
+/**
+ * Decide on a card: check the approval, compute what it is about again, act, remember. All of it is staged in `tx`.
+ * @returns `void` where something differs from what was approved: the card is over, nothing was done
+ * @throws NOT_FOUND; GRANT_INVALID `{reason, field?}` for an approval that is none, which leaves the card as it is;
+ *   GATE_STALE `{field}` for one of another card, or for a card that is void already
+ * @clause L1.7
+ */
+export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<Decided<T>> {
+  const { id, node, now, decision } = deciding
+  const entry = getCard(tx, id)
+  const time = effectiveNow(tx, now)
+  const approval = readApproval(deciding.approval, { node, owner: entry.card.owner.did, now: time, decision })
+  if (entry.state === 'void') fail('GATE_STALE', { card: id, field: entry.field })
+  if (entry.state !== 'open') refuse('already_used', { field: 'card' })
+  const { approver: holder, nonce, expires_at } = approval.gate
+  if (isReplayed(tx, { holder, nonce })) refuse('replayed', { field: 'nonce' })
+  const other = differing(approval, entry.card)
+  // signed for something else: that is no reason to take this card from whoever still looks at it
+  if (other !== undefined) fail('GATE_STALE', { card: id, field: other })
+  const hash = approvalHash(approval)
+  if (decision === 'reject') {
+    await consumeNonce(tx, { holder, nonce, expires_at }, now)
+    return { outcome: 'rejected', approval: hash, entry: settle(tx, entry, { state: 'rejected', approval }, now) }
+  }
+  const field = staleField(tx, entry, await deciding.recompute(entry.request), time)
+  if (field !== undefined) return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
+  await consumeNonce(tx, { holder, nonce, expires_at }, now)
+  const value = await deciding.act(entry)
+  for (const { actor } of entry.card.made_by) if (actor !== null) tx.put(key('gateActor', actor.did), new Uint8Array())
+  return { outcome: 'approved', value, approval: hash, entry: settle(tx, entry, { state: 'approved', approval }, now) }
+}
+
+/** The first thing in which the world is not what the card says, or undefined. */
+function staleField(
+  view: View,
+  { card, frame }: GateEntry,
+  now: GateSubject | undefined,
+  time: number,
+): string | undefined {
+  if (time >= card.expires_at) return 'expires_at'
+  if (now === undefined) return 'head'
+  if (now.owner !== card.owner.did) return 'owner'
+  const lease = card.asked_by.lease
+  if (lease !== null && lease.expires_at !== null && lease.expires_at <= time) return 'lease'
+  if (!isLogKept(view, card.log)) return 'log'
+  const redrawn = drawCard(view, now, frame)
+  if (canonicalize(revokedLeases(redrawn)) !== canonicalize(revokedLeases(card))) return 'lease'
+  return differingMember(boundTo(redrawn), boundTo(card))
+}
+
+/** The first member of the approval that does not repeat the card, or undefined. */
+const differing = (approval: Approval, card: Card): string | undefined => differingMember(approval.gate, boundTo(card))
+
+function differingMember(
+  given: Readonly<Record<string, unknown>>,
+  wanted: ReturnType<typeof boundTo>,
+): string | undefined {
+  return Object.entries(wanted).find(([name, value]) => canonicalize(given[name]) !== canonicalize(value))?.[0]
+}
+
+/** Everything of a card but when it was drawn and which run asked. */
+function essenceOf(card: Card): string {
+  const { id: _, opened_at: _at, expires_at: _until, log: _log, exec: _exec, ...essence } = card
+  return canonicalize(essence)
+}
+
+/** The same wish of the same hand, drawn anew: the older card is over. */
+function supersededField(older: Card, newer: Card): string | undefined {
+  const wish = ({ kind, home, target, source, asked_by }: Card) =>
+    canonicalize([kind, home, target, source, asked_by.did, asked_by.lease?.hash ?? null])
+  return wish(older) === wish(newer) ? differingMember(boundTo(newer), boundTo(older)) : undefined
+}
+
+/** Those whose runs stand behind something that was approved. */
+async function approvedActors(view: View): Promise<string[]> {
+  const actors: string[] = []
+  for await (const [fullKey] of view.range({ prefix: prefix('gateActor') })) actors.push(tail(fullKey, 'gateActor'))
+  return actors
+}
+
+type Settlement = Pick<GateEntry, 'state'> & Partial<Pick<GateEntry, 'field' | 'approval'>>
+
+function settle(tx: Transaction, entry: GateEntry, how: Settlement, now: number): GateEntry {
+  const settled: GateEntry = { ...entry, field: null, approval: null, ...how, settled_at: now }
+  put(tx, settled)
+  tx.del(key('gateOpen', entry.card.id))
+  return settled
+}
+
+function put(tx: Transaction, entry: GateEntry): void {
+  tx.putJson(key('gate', entry.card.id), entry)
+}
+
+const changesKey = (id: string, page: number): string => key('gateChanges', id, page)
