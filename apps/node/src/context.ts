@@ -1,7 +1,7 @@
 /** What every command needs: the folder, the way it answers, the running node, the owner's key for one signature. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { EXIT, systemClock } from '@csb/core'
+import { EXIT, formatLabel, isIntegrity, isLevel, parseLabel, systemClock } from '@csb/core'
 import {
   callerDirectory,
   connect,
@@ -112,6 +112,14 @@ export function durationOf(text: string): number {
 export function countOf(text: string): number {
   if (!/^[0-9]{1,9}$/.test(text)) throw new InvalidArgumentError(t('usage.count'))
   return Number(text)
+}
+
+/** A label for an option: what can not be read as one would otherwise count as sealed, and a slip is no wish. */
+export function labelOf(text: string): string {
+  const [level, integrity] = text.split(':')
+  if (!isLevel(level) || (integrity !== undefined && !isIntegrity(integrity)))
+    throw new InvalidArgumentError(t('usage.label'))
+  return formatLabel(parseLabel(text))
 }
 
 /** An option that may be given again, or take several by commas. */

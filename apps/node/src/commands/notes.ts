@@ -3,11 +3,13 @@ import { text as readAll } from 'node:stream/consumers'
 import { Option, type Command } from 'commander'
 import { parseLabel, type Memory } from '@csb/core'
 import { importNotes } from '@csb/node'
-import { acting, collect, countOf, fromCaller, given, route } from '../context.ts'
+import { acting, collect, countOf, fromCaller, given, labelOf, route } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
 type Note = Memory & { readonly label: string; readonly deleted?: boolean }
+type Remark = { readonly path: string; readonly from?: unknown; readonly to?: unknown }
+type Added = Note & { readonly warnings?: readonly Remark[] }
 type Adding = { readonly type?: string; readonly level?: string; readonly tag?: string[]; readonly label?: string }
 type Listing = {
   readonly level?: string
@@ -34,12 +36,13 @@ export function noteCommands(program: Command): void {
     .option('--type <type>', t('option.type'))
     .addOption(new Option('--level <level>', t('option.level')).choices(LEVELS))
     .option('--tag <tag>', t('option.tag'), collect)
-    .option('--label <label>', t('option.label'))
+    .option('--label <label>', t('option.label'), labelOf)
     .action(
       acting<Adding, [string]>(async ({ client, out }, [text], { type = 'other', level = 'warm', tag = [], label }) => {
         const entry = { content: text, type, level, tags: tag, source: 'user' }
-        const made = await (await client()).call<Note>('POST', '/v1/memory', { entry, ...given({ label }) })
-        out.answer(made, t('note.added', { id: made.id }))
+        const made = await (await client()).call<Added>('POST', '/v1/memory', { entry, ...given({ label }) })
+        const remarks = (made.warnings ?? []).map(remarkText)
+        out.answer(made, [t('note.added', { id: made.id }), ...remarks].join('\n'))
       }),
     )
   note
@@ -72,7 +75,7 @@ export function noteCommands(program: Command): void {
   program
     .command('import <path>')
     .description(t('import.about'))
-    .option('--label <label>', t('option.label'))
+    .option('--label <label>', t('option.label'), labelOf)
     .action(
       acting<{ label?: string }, [string]>(async ({ client, out }, [path], { label }) => {
         const chosen = label === undefined ? null : parseLabel(label)
@@ -93,6 +96,13 @@ function lineOf({ id, type, level, label, content }: Note): string {
   const first = inline(content.split('\n', 1)[0]?.slice(0, 60) ?? '')
   return `${id}  ${type.padEnd(10)} ${level.padEnd(4)} ${label.padEnd(14)} ${first}`
 }
+
+const remarkText = ({ path, from, to }: Remark): string =>
+  t('note.remark', {
+    path: inline(path),
+    from: inline(JSON.stringify(from ?? null)),
+    to: inline(JSON.stringify(to ?? null)),
+  })
 
 /** Three ways a note ends: deleted for a while, taken back, forgotten for good. */
 function endings(note: Command): void {
