@@ -8,12 +8,20 @@ export const TABLES = {
   /** name -> JSON: format version, heads */
   meta: 'm',
 
-  /** home / oid -> git object (files) */
+  /** home / oid -> git object as an entry of a pack, or the list of its pieces (files) */
   object: 'fo',
+  /** home / oid / number -> bytes: the deflated stream of a large blob, cut (files) */
+  piece: 'fp',
+  /** home / oid of a base / oid -> empty: that object is stored as a delta on the base (files) */
+  deltaChild: 'fd',
   /** home / branch -> JSON ref (files) */
   ref: 'fr',
   /** home / oid, home / `/path` -> empty: a forgotten blob is not read, a forgotten path not written again (files) */
   erased: 'fx',
+  /** home / epoch / clearance / `c` commit, `t` tree in its place -> JSON what a reader sees of it (files) */
+  projection: 'fj',
+  /** home / id -> JSON what an export that may be resumed holds fast (files) */
+  export: 'fe',
   /** home -> JSON home (files) */
   home: 'fh',
 
@@ -62,6 +70,9 @@ export const TABLES = {
   recordByCommit: 'rc',
   /** run id / seq -> empty (authority/record) */
   recordByRun: 'rr',
+
+  /** home / did of a node / seq -> JSON entry of another node's record that came with a home (guard) */
+  foreignRecord: 'rx',
 
   /** agent id -> JSON attached agent (agents) */
   agent: 'ga',
