@@ -127,6 +127,8 @@ export const LIMITS = {
   pieceBytes: 256 * KiB,
   /** Deltas one on another that are kept as they came; git itself stops at 50. */
   deltaChain: 64,
+  /** Bodies that one walk through history keeps in memory. */
+  objectCacheBytes: 16 * MiB,
   /** A message of a commit; what is longer belongs into a file. */
   commitMessageChars: 4096,
   /** Text that a merge compares line by line; what is larger is merged as a whole. */

@@ -5,13 +5,17 @@
  * Only marks and names; the bytes go by the store's erase routine.
  * @clause L3.4
  */
-import { fail } from '@csb/core'
+import { LIMITS, fail } from '@csb/core'
 import { key, type Transaction, type View } from '@csb/store'
-import { isErased, rawOf, readCommit, readTree } from './objects.ts'
+import { CODES } from './entry.ts'
+import { isErased, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { listRefs } from './refs.ts'
+import { bodyOf, freeChildren, keysOf, pieceAt, piecesOf, storedAt } from './stored.ts'
 import { FOLDER } from './tree.ts'
 import { walkCommits } from './walk.ts'
+
+const EMPTY = new Uint8Array()
 
 /** A file of a branch's head that needs the same bytes. */
 export type LiveCopy = { readonly branch: string; readonly path: string; readonly oid: string }
@@ -25,8 +29,9 @@ export type ErasedVersions = {
 
 /** A blob that is out of reach and still in the store. */
 export type ErasedBlob = {
-  /** as deflated in the store */
+  /** as deflated in the store; of a blob in pieces, the last one */
   readonly stored: Uint8Array
+  /** plain; of a blob too large to be held, nothing */
   readonly bytes: Uint8Array
 }
 
@@ -48,6 +53,8 @@ export async function eraseVersions(tx: Transaction, home: string, path: string)
   const kept = versions.size === 0 ? [] : copiesOf(tx, home, versions, refs).filter((copy) => copy.path !== path)
   const needed = new Set(kept.map((copy) => copy.oid))
   const oids = [...versions].filter((oid) => !needed.has(oid)).sort()
+  // what stands on them as a delta could not be read any more, and goes on standing in the same commit
+  for (const oid of oids) await freeChildren(tx, home, oid, new Set(oids))
   for (const mark of [`/${path}`, ...oids]) tx.put(key('erased', home, mark), new Uint8Array())
   return { oids, kept }
 }
@@ -65,12 +72,17 @@ export function erasedBlobs(
 ): { readonly keys: readonly string[]; readonly blobs: readonly ErasedBlob[] } {
   const blobs = oids.flatMap((oid) => {
     if (!isErased(view, home, oid)) fail('INVALID_INPUT', { reason: 'that blob was not erased', oid })
-    const stored = view.get(key('object', home, oid))
-    if (stored === undefined) return []
-    const raw = rawOf(stored, oid)
-    return [{ stored, bytes: raw.subarray(raw.indexOf(0) + 1) }]
+    return erasedBlob(view, home, oid) ?? []
   })
-  return { keys: oids.map((oid) => key('object', home, oid)), blobs }
+  return { keys: oids.flatMap((oid) => keysOf(view, home, oid)), blobs }
+}
+
+function erasedBlob(view: View, home: string, oid: string): ErasedBlob | undefined {
+  const entry = storedAt(view, home, oid)
+  if (entry === undefined) return undefined
+  if (entry.code !== CODES.pieces) return { stored: entry.value, bytes: bodyOf(view, home, oid)?.body ?? EMPTY }
+  const last = pieceAt(view, home, oid, piecesOf(entry, oid).count - 1)
+  return { stored: last, bytes: entry.size > LIMITS.blobBytes ? EMPTY : (bodyOf(view, home, oid)?.body ?? EMPTY) }
 }
 
 /** Blobs that stand at the path in any commit that the heads lead to. */

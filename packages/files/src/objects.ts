@@ -1,23 +1,22 @@
 /**
- * Git objects in the store: blob, tree, commit, each under the id git gives it, in git's loose form
- * (`zlib("kind size\0" + body)`), so that a value can be written out as a file of `.git/objects` as it is.
+ * Git objects: blob, tree, commit, tag, each under the id git gives it. How they lie in the store is `stored.ts`'s.
  *
  * Every read is hashed again. A blob whose bytes were forgotten is neither read nor written any more.
  */
-import { hash as digest } from 'node:crypto'
-import { deflateSync, inflateSync } from 'node:zlib'
+import { createHash, hash as digest } from 'node:crypto'
 import { LIMITS, fail, isNodeError, utf8 } from '@csb/core'
 import { key, type Transaction, type View } from '@csb/store'
 import { decodeCommit, encodeCommit, type Commit } from './commit.ts'
+import type { ObjectKind } from './entry.ts'
+import { bodyOf, putWhole, shapeOf } from './stored.ts'
 import { decodeTree, encodeTree, type TreeEntry } from './tree.ts'
 
-export type ObjectKind = 'blob' | 'tree' | 'commit'
 /** The hash that a home's ids are made with. */
 export type HashName = 'sha256' | 'sha1'
 
 const OID_BYTES = { sha1: 20, sha256: 32 } as const
-const HEADER_BYTES = 64
-const KINDS = ['blob', 'tree', 'commit'] as const
+/** Below this one call of the hash with a copy is quicker than three without. */
+const SMALL_BYTES = 64 * 1024
 
 /**
  * @param home id of a home
@@ -27,14 +26,21 @@ const KINDS = ['blob', 'tree', 'commit'] as const
  */
 export function writeBlob(tx: Transaction, home: string, bytes: Uint8Array): string {
   if (bytes.byteLength > LIMITS.blobBytes) fail('TOO_LARGE', { maxBytes: LIMITS.blobBytes })
-  const raw = frame('blob', bytes)
-  const oid = digest(hashOf(tx, home), raw, 'hex')
+  const oid = oidOf(hashOf(tx, home), 'blob', bytes)
   if (isErased(tx, home, oid)) fail('FORGOTTEN', { home, oid })
-  return put(tx, home, oid, raw)
+  return put(tx, home, oid, 'blob', bytes)
 }
 
-/** @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED where the stored bytes do not hash to the id */
+/** @throws NOT_FOUND, FORGOTTEN, TOO_LARGE, OBJECT_DAMAGED where the stored bytes do not hash to the id */
 export const readBlob = (view: View, home: string, oid: string): Uint8Array => readObject(view, home, oid, 'blob')
+
+/**
+ * Length of a blob without reading it. @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED
+ */
+export function objectSize(view: View, home: string, oid: string): number {
+  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
+  return shapeOf(view, home, oid)?.bytes ?? fail('NOT_FOUND', { home, oid })
+}
 
 /**
  * @param entries in any order
@@ -43,8 +49,8 @@ export const readBlob = (view: View, home: string, oid: string): Uint8Array => r
  */
 export function writeTree(tx: Transaction, home: string, entries: readonly TreeEntry[]): string {
   const name = hashOf(tx, home)
-  const raw = frame('tree', encodeTree(entries, OID_BYTES[name]))
-  return put(tx, home, digest(name, raw, 'hex'), raw)
+  const body = encodeTree(entries, OID_BYTES[name])
+  return put(tx, home, oidOf(name, 'tree', body), 'tree', body)
 }
 
 /** Entries in git's order. @throws NOT_FOUND, OBJECT_DAMAGED */
@@ -63,44 +69,14 @@ export function writeCommit(tx: Transaction, home: string, commit: Commit): stri
     if (!isOid(oid) || oid.length !== OID_BYTES[name] * 2)
       fail('INVALID_INPUT', { reason: 'not an object id of this home', oid })
   }
-  const raw = frame('commit', encodeCommit(commit))
-  return put(tx, home, digest(name, raw, 'hex'), raw)
+  const body = encodeCommit(commit)
+  return put(tx, home, oidOf(name, 'commit', body), 'commit', body)
 }
 
 /** @throws NOT_FOUND, OBJECT_DAMAGED */
 export function readCommit(view: View, home: string, oid: string): Commit {
   const body = readObject(view, home, oid, 'commit')
   return orDamaged(oid, () => decodeCommit(body))
-}
-
-/**
- * An object of any kind as git hashes it, without its header.
- * @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED where the stored bytes do not hash to the id
- */
-export function readBody(view: View, home: string, oid: string): { kind: ObjectKind; body: Uint8Array } {
-  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
-  const stored = (isOid(oid) ? view.get(key('object', home, oid)) : undefined) ?? fail('NOT_FOUND', { home, oid })
-  const raw = rawOf(stored, oid)
-  // the length of an id tells its hash: no id of the one is an id of the other
-  if (digest(oid.length === OID_BYTES.sha1 * 2 ? 'sha1' : 'sha256', raw, 'hex') !== oid)
-    fail('OBJECT_DAMAGED', { home, oid })
-  const start = raw.indexOf(0) + 1
-  const header = raw.toString('latin1', 0, start - 1)
-  const kind = KINDS.find((known) => header === `${known} ${raw.byteLength - start}`)
-  if (kind === undefined) return fail('OBJECT_DAMAGED', { home, oid, reason: 'header' })
-  return { kind, body: raw.subarray(start) }
-}
-
-/**
- * Write an object of any kind as it came, for rooms that checked its form.
- * @param body what git hashes after its header
- * @returns object id, hex
- * @throws TOO_LARGE, FORGOTTEN, NOT_FOUND without the home
- */
-export function writeBody(tx: Transaction, home: string, kind: ObjectKind, body: Uint8Array): string {
-  if (kind === 'blob') return writeBlob(tx, home, body)
-  const raw = frame(kind, body)
-  return put(tx, home, digest(hashOf(tx, home), raw, 'hex'), raw)
 }
 
 /** The hash of a home's ids. @throws NOT_FOUND */
@@ -113,29 +89,31 @@ export const isOid = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$
 /** True where that blob was forgotten, or that path with a slash before it. */
 export const isErased = (view: View, home: string, mark: string): boolean => view.has(key('erased', home, mark))
 
-/** `kind size\0` and the body: what git hashes. */
-const frame = (kind: ObjectKind, body: Uint8Array): Buffer =>
-  Buffer.concat([utf8(`${kind} ${body.byteLength}\0`), body])
+/** Id of a body, hex. */
+export function oidOf(name: HashName, kind: ObjectKind, body: Uint8Array): string {
+  const header = utf8(`${kind} ${body.byteLength}\0`)
+  if (body.byteLength < SMALL_BYTES) return digest(name, Buffer.concat([header, body]), 'hex')
+  return createHash(name).update(header).update(body).digest('hex')
+}
 
-function put(tx: Transaction, home: string, oid: string, raw: Uint8Array): string {
-  const at = key('object', home, oid)
-  if (!tx.has(at)) tx.put(at, deflateSync(raw))
+/** The length of an id tells its hash: no id of the one is an id of the other. */
+export const hashOfOid = (oid: string): HashName => (oid.length === OID_BYTES.sha1 * 2 ? 'sha1' : 'sha256')
+
+/**
+ * The body of an object of one kind.
+ * @throws NOT_FOUND also where it is of another kind; FORGOTTEN, TOO_LARGE, OBJECT_DAMAGED
+ */
+export function readObject(view: View, home: string, oid: string, kind: ObjectKind): Buffer {
+  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
+  const found = (isOid(oid) ? bodyOf(view, home, oid) : undefined) ?? fail('NOT_FOUND', { home, oid })
+  if (oidOf(hashOfOid(oid), found.kind, found.body) !== oid) fail('OBJECT_DAMAGED', { home, oid })
+  if (found.kind !== kind) fail('NOT_FOUND', { home, oid, wanted: kind, found: found.kind })
+  return found.body
+}
+
+function put(tx: Transaction, home: string, oid: string, kind: ObjectKind, body: Uint8Array): string {
+  putWhole(tx, home, oid, kind, body)
   return oid
-}
-
-function readObject(view: View, home: string, oid: string, kind: ObjectKind): Uint8Array {
-  const { kind: found, body } = readBody(view, home, oid)
-  if (found !== kind) fail('NOT_FOUND', { home, oid, wanted: kind, found })
-  return body
-}
-
-/** What was deflated: `kind size\0` and the body. @throws OBJECT_DAMAGED */
-export function rawOf(stored: Uint8Array, oid: string): Buffer {
-  try {
-    return inflateSync(stored, { maxOutputLength: LIMITS.blobBytes + HEADER_BYTES })
-  } catch (error) {
-    return fail('OBJECT_DAMAGED', { oid, reason: 'not deflated' }, error)
-  }
 }
 
 /** Bytes that hash to their id but can not be read were stored by something that is not this code. */

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { key, type Store } from '@csb/store'
 import { commitFiles, listFiles, listRefs, readBlob, readCommit, readLog, setLabel, type Home } from '../src/index.ts'
@@ -12,6 +13,14 @@ const version = spawnSync('git', ['--version'], { encoding: 'utf8' }).stdout ?? 
 const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? []
 const hasGit = Number(major) * 1000 + Number(minor) >= 2029
 const SKIPPED = 'git 2.29 or newer is not here'
+
+/** What git would have as the file of an object, from the entry that is stored: its header says kind and size. */
+function looseObject(store: Store, home: Home, oid: string): Uint8Array {
+  const entry = Buffer.from(store.view().get(key('object', home.id, oid)) ?? [])
+  const kind = ['', 'commit', 'tree', 'blob', 'tag'][((entry[0] ?? 0) >> 4) & 7]
+  const body = inflateSync(entry.subarray(entry.findIndex((byte) => byte < 0x80) + 1))
+  return deflateSync(Buffer.concat([text(`${kind} ${body.byteLength}\0`), body]))
+}
 
 /** Write every object and branch of a home as files of a bare repository. */
 async function exportHome(store: Store, home: Home): Promise<(...args: string[]) => string> {
@@ -27,7 +36,7 @@ async function exportHome(store: Store, home: Home): Promise<(...args: string[])
   for (const oid of await objectIds(store, home.id)) {
     const target = join(folder, 'objects', oid.slice(0, 2))
     await mkdir(target, { recursive: true })
-    await writeFile(join(target, oid.slice(2)), store.view().get(key('object', home.id, oid)) ?? new Uint8Array())
+    await writeFile(join(target, oid.slice(2)), looseObject(store, home, oid))
   }
   for (const { branch, commit } of await listRefs(store.view(), home.id)) {
     const target = join(folder, 'refs', 'heads', branch)

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseLabel, type Clearance } from '@csb/core'
 import { getRef, listFiles, MEMORY } from '@csb/files'
-import { prefix, tail } from '@csb/store'
+import { prefix } from '@csb/store'
 import { expect, test } from 'vitest'
 import { getNote, listNotes } from '../src/read.ts'
 import { getState } from '../src/states.ts'
@@ -114,12 +115,14 @@ test('L2.2 with git and grep alone a note is found and read', async () => {
     execFileSync(command[0], command.slice(1), { cwd: repository, encoding: 'utf8' })
   await mkdir(repository)
   run('git', 'init', '-q', '--object-format=sha256', '.')
-  for await (const [row, value] of store.view().range({ prefix: prefix('object', home) })) {
-    const oid = tail(row, 'object', home)
-    const file = join(repository, '.git/objects', oid.slice(0, 2), oid.slice(2))
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(file, value)
-  }
+  // what is stored, one after another, is a pack
+  const entries: Uint8Array[] = []
+  for await (const [, value] of store.view().range({ prefix: prefix('object', home) })) entries.push(value)
+  const head = Buffer.from([...Buffer.from('PACK'), 0, 0, 0, 2, 0, 0, 0, 0])
+  head.writeUInt32BE(entries.length, 8)
+  const pack = Buffer.concat([head, ...entries])
+  const input = Buffer.concat([pack, createHash('sha256').update(pack).digest()])
+  execFileSync('git', ['unpack-objects', '-q'], { cwd: repository, input })
   run('git', 'update-ref', 'refs/heads/memory', getRef(store.view(), home, MEMORY)?.commit ?? '')
   run('git', 'checkout', '-q', 'memory')
   const [path] = listFiles(store.view(), { home, at: MEMORY, recursive: true }).flatMap((file) =>
