@@ -1,5 +1,7 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connection, Stream } from '@libp2p/interface'
+import { multiaddr } from '@multiformats/multiaddr'
 import { LIMITS, NodeError, canonicalize, systemClock, until } from '@csb/core'
 import fc from 'fast-check'
 import { openBytes, receiveBulk, sendBulk, type ByteStream } from '../src/bytes.ts'
@@ -92,6 +94,26 @@ describe('bytes', () => {
     far.abort(new Error('enough'))
   })
 
+  test('one large write does not fill the buffer either', async () => {
+    const { near, far, nearStream } = await bytePair()
+    let largest = 0
+    const writing = near.write(Buffer.alloc(16 * MiB))
+    writing.catch(() => undefined)
+    await until(
+      () => {
+        largest = Math.max(largest, nearStream.writeBufferLength)
+        return nearStream.writeBufferLength >= LIMITS.sendBufferBytes
+      },
+      10_000,
+      'the sender stops',
+      1,
+    )
+    expect(largest).toBeLessThanOrEqual(LIMITS.sendBufferBytes + LIMITS.bulkChunkBytes)
+    near.abort(new Error('enough'))
+    await expect(writing).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
+    far.abort(new Error('enough'))
+  })
+
   test('a large transfer through a reader that pauses again and again arrives whole and is not reset', async () => {
     const { near, far } = await bytePair()
     const size = 24 * MiB
@@ -128,6 +150,30 @@ describe('bytes', () => {
     link.abort(new Error('cable'))
     await expect(reader.read()).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
     await other.stop()
+  })
+
+  test('a socket that closes without a word is no orderly end', async () => {
+    const target = right.libp2p.getMultiaddrs()[0]?.toString() ?? ''
+    const sockets: Socket[] = []
+    const proxy = createServer((socket) => {
+      const onward = connect(Number(/tcp\/(\d+)/.exec(target)?.[1]), '127.0.0.1')
+      socket.pipe(onward)
+      onward.pipe(socket)
+      for (const end of [socket, onward]) end.on('error', () => undefined)
+      sockets.push(socket, onward)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const { port } = proxy.address() as AddressInfo
+    const other = await startHost()
+    const arrival = new Promise<Stream>((resolve) => arrived.push(resolve))
+    const link = await other.libp2p.dial(multiaddr(target.replace(/tcp\/\d+/, `tcp/${port}`)))
+    const writer = openBytes(await link.newStream(PROTOCOL), link)
+    const reader = openBytes(await arrival, connection)
+    await writer.write(Buffer.from('half'))
+    expect((await reader.read())?.byteLength).toBe(4)
+    for (const socket of sockets) socket.end()
+    await expect(reader.read()).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
+    proxy.close()
   })
 
   test('a side that never ends is broken off after the other did', async () => {

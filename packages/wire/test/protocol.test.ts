@@ -89,6 +89,15 @@ describe('a stream of a protocol', () => {
     expect(host.libp2p.getConnections()).toHaveLength(1)
   })
 
+  test('a stream that the peer leaves open after its answer is broken off', async () => {
+    const { connection } = await strangerTo(await startNode({ answers: { perform: async () => ({ name: 'echo' }) } }))
+    const frames = await framesOn(connection, '/csb/card/1.0.0')
+    await frames.send({ agent: 'echo' })
+    expect(await frames.receive()).toEqual({ card: { name: 'echo' } })
+    await until(() => frames.gone.aborted, LIMITS.closeGraceMs + 2_000, 'the node ends it')
+    expect(connection.streams.filter(({ protocol }) => protocol === '/csb/card/1.0.0')).toEqual([])
+  })
+
   test('a fault inside the service shows the peer its code and nothing of its text', async () => {
     const node = await startNode({
       answers: {

@@ -62,7 +62,8 @@ describe('a node on the network', () => {
     const address = first.address()
     const port = /tcp\/(\d+)/.exec(address)?.[1] ?? '0'
     await first.stop()
-    const keeper = await startNode({ bootstrap: [address] })
+    const keeper = await startNode()
+    keeper.wire.pin(address)
     const again = await startNode({ key, directory: folder, listen: [`/ip4/127.0.0.1/tcp/${port}`] })
     await until(() => isConnected(keeper, again), 10_000, 'it is connected')
     await again.stop()
