@@ -31,8 +31,11 @@ export type LabelChange = { readonly path: string; readonly label: Label | null 
 export type LabelReader = (path: string) => Label
 
 /** @param tree object id of a root tree */
-export function labelsOf(view: View, home: string, tree: string): LabelReader {
-  const labels = readLabels(view, home, tree)
+export const labelsOf = (view: View, home: string, tree: string): LabelReader =>
+  labelReader(readLabels(view, home, tree))
+
+/** @param labels as {@link readLabels} has them */
+export function labelReader(labels: ReadonlyMap<string, unknown> | undefined): LabelReader {
   return (path) => {
     if (labels === undefined) return MOST_RESTRICTIVE
     const segments = path.split('/')

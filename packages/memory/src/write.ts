@@ -93,6 +93,20 @@ export function restoreNote(tx: Transaction, change: ChangeNote): { readonly not
   return newVersion(tx, change, (note) => (note.deletedAt === null ? note : { ...note, deletedAt: null }))
 }
 
+/**
+ * Give a note another label. Whether one may be lowered is decided above.
+ * @throws NOT_FOUND
+ * @clause L3.2
+ */
+export function relabelNote(
+  tx: Transaction,
+  { label, ...change }: ChangeNote & { readonly label: Label },
+): { readonly note: Note; readonly commit: string } {
+  return newVersion(tx, change, (note) =>
+    formatLabel(note.label) === formatLabel(label) ? note : { ...note, label: parseLabel(formatLabel(label)) },
+  )
+}
+
 function newVersion(
   tx: Transaction,
   { id, actor, clearance, ...words }: ChangeNote,

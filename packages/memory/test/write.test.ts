@@ -8,7 +8,7 @@ import { prefix } from '@csb/store'
 import { expect, test } from 'vitest'
 import { getNote, listNotes } from '../src/read.ts'
 import { getState } from '../src/states.ts'
-import { createNotes, deleteNote, restoreNote } from '../src/write.ts'
+import { createNotes, deleteNote, relabelNote, restoreNote } from '../src/write.ts'
 import { DID, NOW, openHome, OTHER, OWNER, words } from './support.ts'
 
 async function homeWithNote(label = 'private:owner') {
@@ -135,4 +135,19 @@ test('L2.2 with git and grep alone a note is found and read', async () => {
     expect(run('git', 'grep', '-h', '-F', '-e', line, 'memory', '--', 'notes').trim()).toBe(line.trim())
   }
   expect(run('git', 'log', '-1', '--format=%an %s', 'memory').trim()).toBe('Ada a test')
+})
+
+test('L3.2 a note with another label is a new version with the same words', async () => {
+  const { store, home, id } = await homeWithNote()
+  const before = getState(store.view(), home, id)
+  const relabel = (label: string, clearance: Clearance = OWNER) =>
+    store.transact((tx) =>
+      relabelNote(tx, { ...words, home, id, actor: OTHER, clearance, now: NOW + 5, label: parseLabel(label) }),
+    )
+  const { note } = await relabel('trusted:owner:tea')
+  expect(note.entry.content).toBe('tea is hot')
+  expect(getState(store.view(), home, id)).toMatchObject({ label: 'trusted:owner:tea', path: before?.path })
+  expect((getState(store.view(), home, id)?.hlc ?? '') > (before?.hlc ?? '')).toBe(true)
+  expect((await relabel('trusted:owner:tea')).note.hlc).toBe(note.hlc)
+  await expect(relabel('public:owner', { level: 'public', tags: [] })).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })

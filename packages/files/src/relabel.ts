@@ -1,0 +1,96 @@
+/**
+ * Labels of what is there already: what a new label would change, file by file, and the commit that changes it. A
+ * label that is raised only restricts; whether one may be lowered is decided above, on what the preview says.
+ * @clause L3.2
+ */
+import { fail, formatLabel, type Label } from '@csb/core'
+import type { Transaction, View } from '@csb/store'
+import { editTree } from './edit.ts'
+import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
+import { readBlob, readCommit, readTree, writeCommit } from './objects.ts'
+import type { CommitWords } from './change.ts'
+import { isReserved, validatePath } from './paths.ts'
+import { getRef, startRef } from './refs.ts'
+import { FOLDER } from './tree.ts'
+import { entryAt } from './walk.ts'
+
+export type Relabel = {
+  readonly home: string
+  readonly branch: string
+  /** a file, or a folder and with it what is below */
+  readonly path: string
+  readonly label: Label
+}
+
+/** A file whose label in force would be another one. Labels as `level:integrity[:tags]`. */
+export type Relabelled = {
+  readonly path: string
+  readonly mode: string
+  readonly bytes: Uint8Array
+  readonly before: string
+  readonly after: string
+}
+
+export type RelabelPreview = {
+  /** commit of the branch */
+  readonly base: string
+  /** object id at the path */
+  readonly oid: string
+  /** by path bytes */
+  readonly files: readonly Relabelled[]
+}
+
+/**
+ * What a new label would change.
+ * @throws NOT_FOUND without the branch or the path, INVALID_INPUT, OBJECT_DAMAGED where the labels can not be read
+ */
+export function previewRelabel(view: View, { home, branch, path, label }: Relabel): RelabelPreview {
+  if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'that path bears no label', path })
+  const ref = getRef(view, home, branch) ?? fail('NOT_FOUND', { home, branch })
+  const { tree } = readCommit(view, home, ref.commit)
+  const start = entryAt(view, home, tree, path) ?? fail('NOT_FOUND', { home, branch, path })
+  const labels = labelsIn(view, home, tree)
+  const before = labelReader(labels)
+  const after = labelReader(new Map([...labels, [path, formatLabel(label)]]))
+  const files: Relabelled[] = []
+  const look = (mode: string, oid: string, at: string): void => {
+    if (mode === FOLDER) {
+      for (const entry of readTree(view, home, oid)) look(entry.mode, entry.oid, `${at}/${entry.name}`)
+      return
+    }
+    const [old, now] = [formatLabel(before(at)), formatLabel(after(at))]
+    if (old !== now) files.push({ path: at, mode, bytes: readBlob(view, home, oid), before: old, after: now })
+  }
+  look(start.mode, start.oid, path)
+  files.sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
+  return { base: ref.commit, oid: start.oid, files }
+}
+
+/**
+ * Set the label with a commit of its own, on a protected branch too: what its files hold stays as it is. For what a
+ * person approved, or what only restricts.
+ * @param input `expect`: the commit that was looked at
+ * @throws CONFLICT where the branch moved, NOT_FOUND, INVALID_INPUT, OBJECT_DAMAGED
+ */
+export function applyRelabel(
+  tx: Transaction,
+  input: Relabel & CommitWords & { readonly expect: string },
+): { readonly commit: string } {
+  const { home, branch, path, label, expect, author, message, trailers, now } = input
+  if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'that path bears no label', path })
+  const ref = getRef(tx, home, branch) ?? fail('NOT_FOUND', { home, branch })
+  if (ref.commit !== expect) fail('CONFLICT', { home, branch, expect, head: ref.commit })
+  const before = readCommit(tx, home, ref.commit).tree
+  const bytes = changeLabels(labelsIn(tx, home, before), [{ path, label }])
+  const { tree } = editTree(tx, home, before, [{ path: LABELS_PATH, bytes }])
+  if (tree === before) return { commit: ref.commit }
+  const person = { ...author, at: now }
+  const parents = [ref.commit]
+  const commit = writeCommit(tx, home, { tree, parents, author: person, committer: person, message, trailers })
+  startRef(tx, home, branch, { ...ref, commit, updatedAt: now })
+  return { commit }
+}
+
+/** A file of labels that can not be read is not replaced: what it held would be lost. */
+const labelsIn = (view: View, home: string, tree: string): ReadonlyMap<string, unknown> =>
+  readLabels(view, home, tree) ?? fail('OBJECT_DAMAGED', { home, path: LABELS_PATH })
