@@ -79,9 +79,11 @@ export function readCommit(view: View, home: string, oid: string): Commit {
   return orDamaged(oid, () => decodeCommit(body))
 }
 
-/** The hash of a home's ids. @throws NOT_FOUND */
+/** The hash of a home's ids, also of one that an import is still bringing. @throws NOT_FOUND */
 export const hashOf = (view: View, home: string): HashName =>
-  view.getJson<{ hash: HashName }>(key('home', home))?.hash ?? fail('NOT_FOUND', { home })
+  [key('home', home), key('meta', 'incoming', home)]
+    .map((row) => view.getJson<{ hash: HashName }>(row)?.hash)
+    .find((hash) => hash !== undefined) ?? fail('NOT_FOUND', { home })
 
 /** True for the hex of a SHA-1 or SHA-256 id. */
 export const isOid = (text: string): boolean => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text)
