@@ -24,6 +24,10 @@ export const TABLES = {
   export: 'fe',
   /** home -> JSON home (files) */
   home: 'fh',
+  /** home / ms until it is kept / commit / path -> JSON what a merge deleted; no path: a removed branch (files) */
+  recycle: 'fd',
+  /** home / pin id -> JSON objects that stay, or no sweeping at all, while something is under way (files) */
+  pin: 'fp',
 
   /** home / note id -> JSON note state: path, oid, hlc, label, level, type (memory) */
   note: 'nn',
