@@ -25,9 +25,9 @@ export const TABLES = {
   /** home -> JSON home (files) */
   home: 'fh',
   /** home / ms until it is kept / commit / path -> JSON what a merge deleted; no path: a removed branch (files) */
-  recycle: 'fd',
+  recycle: 'fy',
   /** home / pin id -> JSON objects that stay, or no sweeping at all, while something is under way (files) */
-  pin: 'fp',
+  pin: 'fk',
 
   /** home / note id -> JSON note state: path, oid, hlc, label, level, type (memory) */
   note: 'nn',
