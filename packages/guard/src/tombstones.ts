@@ -20,6 +20,10 @@ import { key, prefix, tail, type Transaction, type View } from '@csb/store'
 /** True where the note was forgotten here. @clause L4.3 */
 export const isForgotten = (view: View, home: string, id: string): boolean => view.has(key('tombstone', home, id))
 
+/** The tombstone of a note, for rooms that decide by its label themselves; undefined where it was not forgotten here. */
+export const getTombstone = (view: View, home: string, id: string): Tombstone | undefined =>
+  view.getJson<Tombstone>(key('tombstone', home, id))
+
 /** True where a reader with `clearance` may see what bears `label`, spelled or read. @clause L4.2 */
 export const isVisible = (clearance: Clearance, label: Label | string): boolean =>
   dominates(clearance, typeof label === 'string' ? parseLabel(label) : label)

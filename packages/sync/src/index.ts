@@ -1,4 +1,5 @@
-export { syncSession, type Arrival, type SyncReport } from './session.ts'
+export { takeArrival, type Arrival } from './arrival.ts'
+export { syncSession, type SyncReport } from './session.ts'
 export {
   checkFiles,
   createHandoff,

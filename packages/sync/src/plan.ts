@@ -2,8 +2,8 @@
  * What one side makes of the other's lists: which notes it asks for, and which ids the other is to let go.
  * @clause L4.2, L4.3
  */
-import { LIMITS, dominates, fail, parseLabel, type Clearance } from '@csb/core'
-import { isForgotten } from '@csb/guard'
+import { LIMITS, fail, type Clearance } from '@csb/core'
+import { getTombstone, isVisible } from '@csb/guard'
 import { getState } from '@csb/memory'
 import type { View } from '@csb/store'
 import type { Row } from './messages.ts'
@@ -31,16 +31,16 @@ export function createPlanner({ home, clearance, accepts }: Planning) {
   const plan: Plan = { wanted: new Map(), withdraw: [] }
   const seen = new Set<string>()
 
-  const judge = (view: View, row: Row, label: string): void => {
+  const judge = (view: View, row: Row, listedUnder: string): void => {
     const [id] = row
     const own = getState(view, home, id)
+    const tombstone = getTombstone(view, home, id)
     // a note it may not see is none of its business: it can not change it, and lets go of what it holds of it. The
-    // same for one that is forgotten: where its tombstone is above the other's clearance nothing else tells it.
-    if (isForgotten(view, home, id) || (own !== undefined && !dominates(clearance, parseLabel(own.label)))) {
-      plan.withdraw.push(id)
-    } else if (accepts && (own === undefined || isNewer(row, own))) {
-      plan.wanted.set(id, { row, label })
-    }
+    // same for one that was forgotten since it rose above the other's clearance: no tombstone tells it
+    const label = tombstone?.label ?? own?.label
+    if (label !== undefined && !isVisible(clearance, label)) plan.withdraw.push(id)
+    else if (tombstone !== undefined) return
+    else if (accepts && (own === undefined || isNewer(row, own))) plan.wanted.set(id, { row, label: listedUnder })
   }
 
   return {

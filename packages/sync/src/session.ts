@@ -18,6 +18,7 @@ import { readBlob } from '@csb/files'
 import { isForgotten } from '@csb/guard'
 import { getState, oidOf, parseNote, renderNote, type Note } from '@csb/memory'
 import type { Store } from '@csb/store'
+import type { Arrival } from './arrival.ts'
 import { expectMessage, type CompartmentSummary } from './messages.ts'
 import { pagesOf, receivePages, sendPages, type Port } from './pages.ts'
 import { createPlanner, type Listed, type Plan } from './plan.ts'
@@ -34,13 +35,6 @@ export type SyncSide = {
   apply(arrival: Arrival): Promise<number>
 }
 
-export type Arrival = {
-  readonly tombstones: readonly unknown[]
-  readonly notes: readonly Note[]
-  /** ids of notes the sender no longer shows to this node */
-  readonly gone: readonly string[]
-}
-
 export type SyncReport = {
   readonly sent: number
   readonly received: number
@@ -55,10 +49,28 @@ export type SyncReport = {
 const NOTHING: Arrival = { tombstones: [], notes: [], gone: [] }
 
 /**
- * Run one session to its end.
+ * Run one session to its end. When it throws, what was being stored is stored and nothing more will be.
  * @throws PEER_MISBEHAVED, CLEARANCE where the peer may see nothing of this home any more
  */
 export async function syncSession(port: Port, side: SyncSide): Promise<SyncReport> {
+  let storing: Promise<unknown> = Promise.resolve()
+  let isOver = false
+  const apply: SyncSide['apply'] = (arrival) => {
+    if (isOver) fail('PEER_UNREACHABLE', { reason: 'the session is over' })
+    const stored = side.apply(arrival)
+    storing = stored
+    return stored
+  }
+  try {
+    return await converse(port, { ...side, apply })
+  } catch (error) {
+    isOver = true
+    await storing.catch(() => undefined)
+    throw error
+  }
+}
+
+async function converse(port: Port, side: SyncSide): Promise<SyncReport> {
   const { home, store } = side
   let mine = await holdingsFor(store.view(), home, clearance(side))
   let theirs = await exchangeSummaries(port, 'hello', mine)

@@ -6,10 +6,9 @@
 import { fail, type Clearance } from '@csb/core'
 import { rightsOf, trusted, verifyCredential } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
-import { applyTombstone, finishErasures, isVisible, putRemembered } from '@csb/guard'
-import { getState, removeNotes } from '@csb/memory'
-import { syncSession, type Arrival, type SyncReport } from '@csb/sync'
-import { key, prefix, tail, type View } from '@csb/store'
+import { finishErasures } from '@csb/guard'
+import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
+import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { credentialOf, peerRights } from '../credentials.ts'
 import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
@@ -136,51 +135,10 @@ type From = {
 
 /** One page of what came: state and record in one batch. */
 async function apply(context: Context, { did, home, seen }: From, arrival: Arrival): Promise<number> {
-  const now = context.clock.now()
-  const shared = { home, author: authorOf(context), trailers: trailersOf(context), now }
+  const words = { home, seen, author: authorOf(context), trailers: trailersOf(context), now: context.clock.now() }
   const done = await context.write(
-    async (tx) => {
-      let count = 0
-      let commit: string | undefined
-      for (const tombstone of arrival.tombstones) {
-        if (!mayForget(context, tx, { home, seen }, tombstone)) continue
-        const result = await applyTombstone(tx, { ...shared, tombstone })
-        if (result.applied) count++
-        commit = result.commit ?? commit
-      }
-      const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, entry.id, seen))
-      if (notes.length > 0) {
-        const result = putRemembered(tx, { ...shared, notes, message: `take in ${notes.length} notes` })
-        count += result.applied.length
-        commit = result.commit
-      }
-      const gone = arrival.gone.filter((id) => mayChange(tx, home, id, seen))
-      if (gone.length > 0) {
-        const result = removeNotes(tx, { ...shared, ids: gone, message: `drop ${gone.length} notes` })
-        count += result.removed.length
-        commit = result.commit
-      }
-      return { count, commit }
-    },
+    (tx) => takeArrival(tx, words, arrival),
     ({ count, commit }) => ({ from: did, home, count, ...(commit === undefined ? {} : { commit }) }),
   )
   return done.count
-}
-
-/** A peer changes only what it may see, also where the label was raised since the session began. */
-function mayChange(view: View, home: string, id: string, seen: Clearance | undefined): boolean {
-  const state = getState(view, home, id)
-  return state === undefined || (seen !== undefined && isVisible(seen, state.label))
-}
-
-/**
- * To know an id is not enough to forget its note. Who brings the tombstone must be let see the note, and so must who
- * signed it, as far as that one's rights are known here: else a peer that sees little could reach through one that
- * sees all.
- */
-function mayForget(context: Context, tx: View, { home, seen }: Pick<From, 'home' | 'seen'>, tombstone: unknown) {
-  const { id, by } = (tombstone ?? {}) as { id?: unknown; by?: unknown }
-  if (!mayChange(tx, home, String(id), seen)) return false
-  const signer = typeof by === 'string' ? peerRights(context, by, home).clearance : undefined
-  return signer === undefined || mayChange(tx, home, String(id), signer)
 }

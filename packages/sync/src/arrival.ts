@@ -1,0 +1,72 @@
+/**
+ * Taking in what a session brought, within the right of who brought it: tombstones first, then notes, then what is
+ * to be let go of. The right to write at all is the session's to ask; here each single note is looked at.
+ * @clause L4.2, L4.3
+ */
+import { EVERY_TAG, type Clearance } from '@csb/core'
+import { applyTombstone, isVisible, putRemembered } from '@csb/guard'
+import { getState, removeNotes, type Note, type WriteWords } from '@csb/memory'
+import type { Transaction, View } from '@csb/store'
+
+export type Arrival = {
+  readonly tombstones: readonly unknown[]
+  readonly notes: readonly Note[]
+  /** ids of notes the sender no longer shows to this node */
+  readonly gone: readonly string[]
+}
+
+export type TakeIn = Omit<WriteWords, 'message'> & {
+  /** what the sender may see of this home here */
+  readonly seen: Clearance | undefined
+}
+
+/**
+ * Stage one page of what came.
+ * @returns how many of them were new here, and the head of the branch `memory` where it moved
+ * @throws MALFORMED, DENIED for a tombstone that is none or is not of this home
+ * @clause L4.2, L4.3
+ */
+export async function takeArrival(
+  tx: Transaction,
+  { seen, ...words }: TakeIn,
+  arrival: Arrival,
+): Promise<{ readonly count: number; readonly commit?: string }> {
+  const { home } = words
+  let count = 0
+  let commit: string | undefined
+  for (const tombstone of arrival.tombstones) {
+    if (!mayForget(tx, home, seen, tombstone)) continue
+    const done = await applyTombstone(tx, { ...words, tombstone })
+    if (done.applied) count++
+    commit = done.commit ?? commit
+  }
+  const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, seen, entry.id))
+  if (notes.length > 0) {
+    const done = putRemembered(tx, { ...words, notes, message: `take in ${notes.length} notes` })
+    count += done.applied.length
+    if (done.applied.length > 0) commit = done.commit
+  }
+  const gone = arrival.gone.filter((id) => mayChange(tx, home, seen, id))
+  if (gone.length > 0) {
+    const done = removeNotes(tx, { ...words, ids: gone, message: `drop ${gone.length} notes` })
+    count += done.removed.length
+    if (done.removed.length > 0) commit = done.commit
+  }
+  return { count, ...(commit === undefined ? {} : { commit }) }
+}
+
+/** A peer changes only what it may see, also where the label was raised since the session began. */
+function mayChange(view: View, home: string, seen: Clearance | undefined, id: string): boolean {
+  const state = getState(view, home, id)
+  return state === undefined || (seen !== undefined && isVisible(seen, state.label))
+}
+
+/**
+ * To know an id is not enough to forget its note. The note must be here and visible to who brings the tombstone; for
+ * one that is not here only who sees everything is believed, since it may be one that this peer must not touch.
+ */
+function mayForget(view: View, home: string, seen: Clearance | undefined, tombstone: unknown): boolean {
+  const id = String((tombstone as { id?: unknown } | null)?.id)
+  if (getState(view, home, id) !== undefined) return mayChange(view, home, seen, id)
+  return seen?.level === 'sealed' && seen.tags.includes(EVERY_TAG)
+}
