@@ -11,6 +11,8 @@ import { canonicalize, compareLevels, digestOf, parseLabel, type Approval } from
 export type GateChange = {
   readonly op: 'add' | 'change' | 'delete' | 'rename' | 'label'
   readonly path: string
+  /** of a rename only */
+  readonly path_old?: string
   /** as git spells modes */
   readonly mode_old: string | null
   readonly mode_new: string | null

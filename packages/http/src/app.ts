@@ -7,6 +7,7 @@ import { AUTHORITY_ROUTES, SYNC_ROUTES } from './authority-routes.ts'
 import { CAPABILITY_HANDLERS } from './capability-routes.ts'
 import { CARD_HANDLERS } from './card-routes.ts'
 import { FILES_ROUTES, RECORD_ROUTES } from './files-routes.ts'
+import { GATE_ROUTES, LABEL_ROUTES } from './gate-routes.ts'
 import { MEMORY_ROUTES } from './memory-routes.ts'
 import { openapiDocument } from './openapi.ts'
 import type { OriginCheck } from './origin.ts'
@@ -22,6 +23,8 @@ const ROUTES: readonly Route[] = [
   ...AGENT_ROUTES,
   ...AUTHORITY_ROUTES,
   ...SYNC_ROUTES,
+  ...LABEL_ROUTES,
+  ...GATE_ROUTES,
 ]
 
 /** @param url where the API is, asked when it is shown: a port may be chosen late */

@@ -3,7 +3,9 @@ import type { Operation } from './operation.ts'
 import { agentOperations } from './operations/agents.ts'
 import { authorityOperations } from './operations/authority.ts'
 import { filesOperations } from './operations/files.ts'
+import { gateOperations } from './operations/gate.ts'
 import { handoffOperations } from './operations/handoff.ts'
+import { labelOperations } from './operations/labels.ts'
 import { memoryOperations } from './operations/memory.ts'
 import { nodeOperations } from './operations/node.ts'
 import { recordOperations } from './operations/record.ts'
@@ -21,5 +23,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...recordOperations,
     ...syncOperations,
     ...handoffOperations,
+    ...labelOperations,
+    ...gateOperations,
   ].map((operation) => [operation.name, operation]),
 )

@@ -1133,6 +1133,34 @@ export interface AuthorityTrusted {
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesLabel".
+ */
+export interface FilesLabel {
+home?: string
+branch: string
+/**
+ * a file, or a folder and with it what is below
+ */
+path: string
+/**
+ * level:integrity[:tags]
+ */
+label: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "MemoryLabel".
+ */
+export interface MemoryLabel {
+home?: string
+id: string
+/**
+ * level:integrity[:tags]
+ */
+label: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "GateList".
  */
 export interface GateList {

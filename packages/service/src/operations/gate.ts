@@ -1,0 +1,55 @@
+/** Operations of the gate: what waits for the owner, and the owner's signed word on it. None of them opens a key. */
+import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
+import { decideGate } from '../gates.ts'
+import { ruling, type Context, type Operation } from '../operation.ts'
+
+type Decide = { readonly card: string; readonly approval: unknown }
+
+/** What a door shows of a card: all of it, and the digest that a decision on it must bear. */
+const shown = ({ card, state, field, settled_at }: GateEntry) => ({
+  card,
+  digest: cardDigest(card),
+  state,
+  field,
+  settled_at,
+})
+
+export const gateOperations: readonly Operation[] = [
+  {
+    name: 'gate.list',
+    input: 'GateList',
+    kind: 'read',
+    open: 'lease',
+    needs: ruling,
+    run: async ({ view }: Context, { all = false }: { all?: boolean }) => ({
+      items: (await listCards(view, { all })).map(shown),
+    }),
+  },
+  {
+    name: 'gate.show',
+    input: 'GateShow',
+    kind: 'read',
+    open: 'lease',
+    needs: ruling,
+    run: ({ view }: Context, { card, page = 0 }: { card: string; page?: number }) => {
+      const { items, next } = changesOf(view, card, page)
+      return { ...shown(getCard(view, card)), changes: items, next_page: next }
+    },
+  },
+  {
+    name: 'gate.approve',
+    input: 'GateDecide',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: (context: Context, input: Decide) => decideGate(context, input, 'approve'),
+  },
+  {
+    name: 'gate.reject',
+    input: 'GateDecide',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: (context: Context, input: Decide) => decideGate(context, input, 'reject'),
+  },
+]

@@ -1,0 +1,93 @@
+/**
+ * Labels of files and notes that are there already. A label is raised at once; where anything would become less
+ * strict in level, integrity or tags, a person decides at the gate.
+ * @clause L3.2
+ */
+import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
+import { isLowered } from '@csb/authority'
+import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
+import { getNote, relabelNote } from '@csb/memory'
+import { authorOf, trailersOf } from '../authorship.ts'
+import { askGate } from '../gates.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+
+type OfFile = { readonly home?: string; readonly branch: string; readonly path: string; readonly label: string }
+type OfNote = { readonly home?: string; readonly id: string; readonly label: string }
+
+export const labelOperations: readonly Operation[] = [
+  {
+    name: 'files.label',
+    input: 'FilesLabel',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: OfFile, parts: Parts) => ({
+      location: locationOf(parts, homeOf(input, parts)),
+      action: 'write' as const,
+      branch: input.branch,
+      path: `/${input.path}`,
+    }),
+    run: (context: Context, input: OfFile) => labelFile(context, input),
+  },
+  {
+    name: 'memory.label',
+    input: 'MemoryLabel',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: OfNote, parts: Parts) => ({
+      location: locationOf(parts, homeOf(input, parts)),
+      action: 'write' as const,
+      branch: MEMORY,
+      path: '/notes',
+    }),
+    run: (context: Context, input: OfNote) => labelNote(context, input),
+  },
+]
+
+async function labelFile(context: Context, input: OfFile) {
+  const home = homeOf(input, context)
+  const { branch } = input
+  const path = validatePath(input.path)
+  if (branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes bear their own labels' })
+  const label = parseLabel(input.label)
+  const { base, files } = previewRelabel(context.view, { home, branch, path, label })
+  // what may not be seen looks like what is not there
+  if (!files.every(({ before }) => dominates(context.clearance, parseLabel(before)))) fail('NOT_FOUND', { path })
+  if (files.some(({ before, after }) => isLowered({ label_old: before, label_new: after })))
+    return askGate(context, { kind: 'lower-label', home, branch, path, label: formatLabel(label) })
+  const words = {
+    author: authorOf(context),
+    message: `label ${path}`,
+    trailers: trailersOf(context),
+    now: context.clock.now(),
+  }
+  return context.write(
+    (tx) => applyRelabel(tx, { ...words, home, branch, path, label, expect: base }),
+    ({ commit }) => ({ home, branch, commit, label: formatLabel(label) }),
+  )
+}
+
+async function labelNote(context: Context, input: OfNote) {
+  const home = homeOf(input, context)
+  const { id } = input
+  const label = parseLabel(input.label)
+  const before = getNote(context.view, home, id, context.clearance)
+  if (isLowered({ label_old: formatLabel(before.label), label_new: formatLabel(label) }))
+    return askGate(context, { kind: 'lower-label', home, note: id, label: formatLabel(label) })
+  return context.write(
+    (tx) => {
+      const { commit } = relabelNote(tx, {
+        home,
+        id,
+        label,
+        clearance: context.clearance,
+        actor: context.key.did,
+        author: authorOf(context),
+        message: 'label a note',
+        trailers: trailersOf(context),
+        now: context.clock.now(),
+      })
+      return { commit }
+    },
+    ({ commit }) => ({ home, branch: MEMORY, commit, note: id, label: formatLabel(label) }),
+  )
+}
