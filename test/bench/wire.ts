@@ -61,12 +61,12 @@ export async function benchWire(): Promise<void> {
     const connection = await dialPlain(raw, addresses.raw)
     const ours = await dialPlain(host.libp2p, addresses.host)
     await wire.peers.dial(addresses.wire)
-    print('bulk over loopback', await benchBulk(child, addresses, connection, ours))
-    print('requests of about 300 B, answers of about 1 KiB', [
-      await measure(child, 'libp2p ping, 1 in flight', 1, () => raw.services.ping.ping(connection.remotePeer)),
-      ...(await benchRequests(child, addresses, connection, wire)),
-    ])
-    print('small requests beside a bulk transfer on the same connection', await benchBeside(child, connection, ours))
+    print('bulk over loopback', await benchBulk(child, addresses, connection, ours), 1)
+    const pings = await measure(child, 'libp2p ping', 1, () => raw.services.ping.ping(connection.remotePeer))
+    const one = await benchRequests(child, addresses, connection, wire, 1)
+    print('about 300 B there, 1 KiB back, 1 in flight', [...one, pings], 0)
+    print('the same, 16 in flight', await benchRequests(child, addresses, connection, wire, 16), 0)
+    print('small requests beside a bulk transfer on the same connection', await benchBeside(child, connection, ours), 0)
     await close()
     await stopHost()
     await raw.stop()
@@ -75,22 +75,18 @@ export async function benchWire(): Promise<void> {
   }
 }
 
-async function benchRequests(child: ChildProcess, to: Addresses, connection: Connection, wire: Wire): Promise<Row[]> {
-  const rows: Row[] = []
-  for (const inFlight of [1, 16]) {
-    rows.push(
-      await measure(child, `a new raw js-libp2p stream each, ${inFlight} in flight`, inFlight, () =>
-        askRaw(connection),
-      ),
-      await measure(child, `envelope, a stream each, ${inFlight} in flight`, inFlight, () =>
-        ask(wire, to.did, 'SendStreamingMessage'),
-      ),
-      await measure(child, `envelope, shared stream, ${inFlight} in flight`, inFlight, () =>
-        ask(wire, to.did, 'SendMessage'),
-      ),
-    )
-  }
-  return rows
+async function benchRequests(
+  child: ChildProcess,
+  to: Addresses,
+  connection: Connection,
+  wire: Wire,
+  inFlight: number,
+): Promise<Row[]> {
+  return [
+    await measure(child, 'a new raw js-libp2p stream each', inFlight, () => askRaw(connection)),
+    await measure(child, 'envelope, a stream each', inFlight, () => ask(wire, to.did, 'SendStreamingMessage')),
+    await measure(child, 'envelope, shared stream', inFlight, () => ask(wire, to.did, 'SendMessage')),
+  ]
 }
 
 async function ask(wire: Wire, did: string, method: string): Promise<void> {
@@ -210,14 +206,19 @@ async function cpu(child: ChildProcess): Promise<number> {
   return user + system + theirs
 }
 
-function print(title: string, rows: readonly Row[]): void {
+/** @param anchor index of the row that is 1.00 */
+function print(title: string, rows: readonly Row[], anchor: number): void {
+  const base = rows[anchor]?.perSecond ?? 1
   const out = [`\n${title}`]
   for (const { what, perSecond, unit, cpuUs, p50Ms } of rows) {
-    const latency = p50Ms === undefined ? '' : `  p50 ${p50Ms.toFixed(2)} ms`
     const cost = unit === 'MB/s' ? `${(cpuUs / 1000).toFixed(2)} CPU-ms per MB` : `${cpuUs.toFixed(0)} CPU-us each`
-    out.push(
-      `  ${what.padEnd(52)} ${perSecond.toFixed(0).padStart(7)} ${unit.padEnd(6)} ${cost.padStart(20)}${latency}`,
-    )
+    const cells = [
+      `${perSecond.toFixed(0).padStart(7)} ${unit.padEnd(5)}`,
+      (perSecond / base).toFixed(2).padStart(6),
+      cost.padStart(20),
+      p50Ms === undefined ? '' : `p50 ${p50Ms.toFixed(2)} ms`,
+    ]
+    out.push(`  ${what.padEnd(52)} ${cells.join('  ')}`)
   }
   process.stdout.write(`${out.join('\n')}\n`)
 }

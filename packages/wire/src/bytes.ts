@@ -27,8 +27,8 @@ export type ByteStream = {
   write(bytes: Uint8Array): Promise<void>
   /** End my side after what was written is flushed. */
   close(signal?: AbortSignal): Promise<void>
-  /** Wait until the other side has ended too; after {@link LIMITS.closeGraceMs} break the stream off. */
-  settle(): Promise<void>
+  /** Wait until the other side has ended too; after `graceMs`, or {@link LIMITS.closeGraceMs}, break the stream off. */
+  settle(graceMs?: number): Promise<void>
   /** Break the stream in both directions. */
   abort(reason: Error): void
   /** Fires when the stream is over, in whatever way; its reason is a NodeError where it broke, else a text. */
@@ -59,11 +59,11 @@ export function openBytes(stream: Stream, connection: Pick<Connection, 'status'>
         throw reason
       }
     },
-    settle: async () => {
+    settle: async (graceMs = LIMITS.closeGraceMs) => {
       if (gone.signal.aborted) return
       const early = new AbortController()
       gone.signal.addEventListener('abort', () => early.abort(ENDED), { once: true })
-      await delay(LIMITS.closeGraceMs, early.signal).catch(() => undefined)
+      await delay(graceMs, early.signal).catch(() => undefined)
       if (gone.signal.aborted) return
       abort(stream, new NodeError('PEER_MISBEHAVED', { reason: 'the other side did not end the stream' }))
     },
@@ -122,6 +122,8 @@ function createInput(stream: Stream, connection: Pick<Connection, 'status'>, gon
     }
     signalReader()
   }
+  /** All that was sent is here once the other side has said that it is done, even where it broke off afterwards. */
+  const isWhole = (): boolean => finished && stream.status !== 'aborted'
 
   stream.addEventListener('message', (event: StreamMessageEvent) => {
     chunks.push(event.data)
@@ -133,11 +135,11 @@ function createInput(stream: Stream, connection: Pick<Connection, 'status'>, gon
     finished = true
   })
   stream.addEventListener('end', () => {
-    // a reset empties the buffer first and tells its error with `close`
-    if (stream.status !== 'reset' && stream.status !== 'aborted') end(undefined)
+    // a reset or an abort that leaves something unsaid tells its error with `close`
+    if (stream.status !== 'aborted' && (finished || stream.status !== 'reset')) end(undefined)
   })
   stream.addEventListener('close', (event: StreamCloseEvent) => {
-    if (event.error !== undefined) end(event.error)
+    if (event.error !== undefined && !isWhole()) end(event.error)
     else if (stream.readBufferLength === 0) end(undefined)
     gone.abort(event.error === undefined && finished ? ENDED : broken(event.error))
   })

@@ -74,8 +74,7 @@ export function createConnections(
   return {
     to,
     dial: async (address, options = {}) => {
-      const target = parseAddress(address)
-      const peerId = peerIdIn(target) ?? fail('INVALID_INPUT', { reason: 'the address has no /p2p/ part', address })
+      const { target, peerId } = parsePeerAddress(address)
       const did = didFromPeerId(peerId)
       if (peerId === libp2p.peerId.toString()) fail('INVALID_INPUT', { reason: 'that is this node itself', address })
       await dialAll(target, deadline(LIMITS.requestTimeoutMs, options.signal))
@@ -104,9 +103,14 @@ export function createConnections(
   }
 }
 
-/** The peer id that an address ends in, or undefined. */
-export function peerIdIn(address: Multiaddr): string | undefined {
-  return address.getComponents().findLast((component) => component.code === CODE_P2P)?.value
+/**
+ * @param address multiaddr that ends in /p2p/<peer id>
+ * @throws INVALID_INPUT
+ */
+export function parsePeerAddress(address: string): { readonly target: Multiaddr; readonly peerId: string } {
+  const target = parseAddress(address)
+  const peerId = peerIdIn(target) ?? fail('INVALID_INPUT', { reason: 'the address has no /p2p/ part', address })
+  return { target, peerId }
 }
 
 /** @throws INVALID_INPUT */
@@ -116,6 +120,11 @@ export function parseAddress(address: string): Multiaddr {
   } catch (error) {
     return fail('INVALID_INPUT', { reason: 'not a multiaddr', address }, error)
   }
+}
+
+/** The peer id that an address ends in, or undefined. */
+function peerIdIn(address: Multiaddr): string | undefined {
+  return address.getComponents().findLast((component) => component.code === CODE_P2P)?.value
 }
 
 const isUsable = (connection: Connection): boolean => connection.status === 'open' && connection.limits === undefined

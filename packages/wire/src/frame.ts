@@ -44,8 +44,8 @@ export type Frames = {
   close(signal?: AbortSignal): Promise<void>
   /** Tell the other side why, end my side. Never throws. */
   refuse(error: NodeError): Promise<void>
-  /** Wait for the other side's end, or break the stream off. */
-  settle(): Promise<void>
+  /** Wait for the other side's end, or break the stream off after `graceMs`. */
+  settle(graceMs?: number): Promise<void>
   abort(reason: Error): void
   /** Fires when the stream is over. */
   readonly gone: AbortSignal

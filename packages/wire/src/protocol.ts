@@ -30,6 +30,8 @@ export type ProtocolOptions = FrameOptions & {
   readonly protocol: string
   readonly admission: Admission
   readonly log: Log
+  /** how long the peer may take to end its side after the answer; default {@link LIMITS.closeGraceMs} */
+  readonly graceMs?: number
 }
 
 /**
@@ -91,7 +93,7 @@ async function attend(
   } finally {
     leave?.()
   }
-  await frames.settle()
+  await frames.settle(options.graceMs)
 }
 
 async function firstFrame(frames: Frames): Promise<unknown> {

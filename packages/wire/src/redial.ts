@@ -4,11 +4,11 @@
  * libp2p's own keep-alive gives up after five tries, about half a minute.
  */
 import type { PeerId } from '@libp2p/interface'
-import type { Multiaddr } from '@multiformats/multiaddr'
-import { LIMITS, delay, fail, random } from '@csb/core'
-import { parseAddress, peerIdIn } from './connections.ts'
-import type { Host } from './host.ts'
 import { peerIdFromString } from '@libp2p/peer-id'
+import type { Multiaddr } from '@multiformats/multiaddr'
+import { LIMITS, delay, random } from '@csb/core'
+import { parsePeerAddress } from './connections.ts'
+import type { Host } from './host.ts'
 
 export type Redialler = {
   /**
@@ -59,8 +59,7 @@ export function createRedialler(host: Host): Redialler {
 
   return {
     pin: (address) => {
-      const target = parseAddress(address)
-      const peerId = peerIdIn(target) ?? fail('INVALID_INPUT', { reason: 'the address has no /p2p/ part', address })
+      const { target, peerId } = parsePeerAddress(address)
       if (peerId === libp2p.peerId.toString()) return
       const known = pinned.get(peerId)
       if (known !== undefined) {

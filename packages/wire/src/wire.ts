@@ -6,7 +6,7 @@ import { LIMITS, deadline, didFromPeerId, fail, peerIdFromDid, type Clock } from
 import type { Peers, Service } from '@csb/service'
 import { createAdmission, type AdmissionInit } from './admission.ts'
 import { createAnnouncer } from './announce.ts'
-import { createConnections } from './connections.ts'
+import { createConnections, parseAddress, parsePeerAddress } from './connections.ts'
 import type { LevelDb } from './datastore.ts'
 import { createDirectory } from './directory.ts'
 import { createDiscovery, recordRules, type RecordBook } from './discovery.ts'
@@ -67,10 +67,12 @@ export type Wire = {
 
 /**
  * A node of the network that does not listen yet.
- * @throws INVALID_INPUT for an address that is none
+ * @throws INVALID_INPUT for an address that is none, or one of a bootstrap node without /p2p/
  */
 export async function createWire({ seed, db, config, records, cards, clock, log }: WireInit): Promise<Wire> {
   const { bootstrap, ...rest } = config
+  for (const address of config.listen) parseAddress(address)
+  for (const address of bootstrap) parsePeerAddress(address)
   const directory = createDirectory(clock)
   const host = await createHost({ seed, db, clock, ...rest, bootstrap, ...recordRules(records, directory) })
   const { libp2p, gater } = host

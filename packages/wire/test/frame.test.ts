@@ -176,14 +176,18 @@ describe('bytes', () => {
     proxy.close()
   })
 
-  test('a side that never ends is broken off after the other did', async () => {
-    const { near, nearStream, farStream } = await bytePair()
+  test('a side that never ends is broken off after the other did, and can still read what was sent', async () => {
+    const { near, far, nearStream, farStream } = await bytePair()
+    await near.write(Buffer.alloc(300_000, 5))
     await near.close()
     const settled = near.settle()
     expect(farStream.status).toBe('open')
     await settled
     await until(() => farStream.status !== 'open', 2_000, 'the stream is gone on the other side too')
     expect(connection.streams.filter(({ protocol, id }) => protocol === PROTOCOL && id === nearStream.id)).toEqual([])
+    let total = 0
+    for await (const chunk of receiveBulk(far)) total += chunk.byteLength
+    expect(total).toBe(300_000)
   }, 15_000)
 })
 

@@ -35,6 +35,11 @@ describe('a node on the network', () => {
     await expect(node.wire.peers.dial(absent)).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
   })
 
+  test('a node is not made with a listen or bootstrap address that is none', async () => {
+    await expect(startNode({ listen: ['port 80'] })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    await expect(startNode({ bootstrap: ['/ip4/127.0.0.1/tcp/1'] })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  })
+
   test('a peer with another key than the address names is not accepted', async () => {
     const [node, server] = [await startNode(), await startNode()]
     const address = server.address().replace(server.wire.peerId, createKeyPair().peerId)

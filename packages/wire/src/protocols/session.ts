@@ -43,7 +43,8 @@ export type SessionServer = {
 export async function serveSessions({ host, service, admission, clock, log }: SessionServer): Promise<void> {
   for (const kind of Object.keys(SESSIONS) as SessionKind[]) {
     const { protocol, operation } = SESSIONS[kind]
-    await serve(host, { ...FRAMES[kind], protocol, admission, log }, async ({ caller, frames, first }) => {
+    const options = { ...FRAMES[kind], protocol, admission, log, graceMs: LIMITS.streamIdleMs }
+    await serve(host, options, async ({ caller, frames, first }) => {
       const input = readOpening(await first())
       await service.attend(caller, operation, input, portOf(frames, clock), { signal: frames.gone })
     })

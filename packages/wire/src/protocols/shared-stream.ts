@@ -122,7 +122,10 @@ function share(frames: Frames, clock: Clock, onOver: () => void): Shared {
   watchSilence(frames, clock, LIMITS.sharedIdleMs, sweep, () => {
     over = true
     onOver()
-    frames.close().then(frames.settle, () => undefined)
+    frames.close().then(
+      () => frames.settle(),
+      () => undefined,
+    )
   })
 
   const ask = async function* (
