@@ -10,6 +10,7 @@ import { key, type Transaction, type View } from '@csb/store'
 import { CODES } from './entry.ts'
 import { isErased, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
+import { staleProjections } from './projection-memo.ts'
 import { listRefs } from './refs.ts'
 import { bodyOf, freeChildren, keysOf, pieceAt, piecesOf, storedAt } from './stored.ts'
 import { FOLDER } from './tree.ts'
@@ -56,6 +57,7 @@ export async function eraseVersions(tx: Transaction, home: string, path: string)
   // what stands on them as a delta could not be read any more, and goes on standing in the same commit
   for (const oid of oids) await freeChildren(tx, home, oid, new Set(oids))
   for (const mark of [`/${path}`, ...oids]) tx.put(key('erased', home, mark), new Uint8Array())
+  staleProjections(tx, home)
   return { oids, kept }
 }
 

@@ -18,3 +18,21 @@ export { validateBranch, validatePath } from './paths.ts'
 export { erasedBlobs, eraseVersions, type ErasedBlob, type LiveCopy } from './erasure.ts'
 export { applyRelabel, previewRelabel, type Relabel, type RelabelPreview } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'
+export { projectCommit, projectWithin } from './project.ts'
+export { type LabelRule, type RuledFile } from './project-tree.ts'
+export { applyProjected, type AppliedProjected, type ApplyProjected } from './project-back.ts'
+export { staleProjections } from './projection-memo.ts'
+export {
+  applyMerge,
+  previewMerge,
+  type ApplyMerge,
+  type MergeBranches,
+  type Merged,
+  type MergeIdentity,
+  type MergePreview,
+} from './merge.ts'
+export { type Conflict } from './merge-tree.ts'
+export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
+export { listRecycled, removeBranch, restoreBranch, restoreRecycled, type Recycled } from './recycle.ts'
+export { createSnapshot } from './snapshots.ts'
+export { pinObjects, unpin, type Pin } from './pins.ts'

@@ -7,7 +7,7 @@
  * @clause L3.4 L4.3
  */
 import { fail, type KeyPair, type Tombstone } from '@csb/core'
-import { eraseVersions } from '@csb/files'
+import { eraseVersions, staleProjections } from '@csb/files'
 import {
   getState,
   nextHlc,
@@ -101,6 +101,7 @@ async function bury(
 ): Promise<{ removed: boolean; commit: string; erase: ErasePlan }> {
   const { home, id } = tombstone
   putTombstone(tx, tombstone)
+  staleProjections(tx, home)
   const { commit, removed } = removeNotes(tx, { ...words, message: `forget ${id}`, ids: [id] })
   const erase = { home, id, ...(await eraseVersions(tx, home, notePath(id))) }
   if (erase.oids.length > 0 || erase.kept.length > 0) stagePlan(tx, erase)

@@ -3,8 +3,8 @@
  * (hlc, actor, object id), so that all nodes with the same notes have the same tree, whatever came first.
  * Labels and tombstones are judged by the rooms above.
  */
-import { commitFiles, getRef, MEMORY, type CommitWords } from '@csb/files'
-import type { Transaction, View } from '@csb/store'
+import { commitFiles, getRef, MEMORY, staleProjections, type CommitWords } from '@csb/files'
+import { key, type Transaction, type View } from '@csb/store'
 import { isAhead, observeHlc } from './hlc.ts'
 import { renderNote, type Note } from './note.ts'
 import { dropState, getState, oidOf, putState, stateOf, type NoteState } from './states.ts'
@@ -69,7 +69,11 @@ export function removeNotes(
     words,
     states.map(({ path }) => ({ path, bytes: null })),
   )
-  for (const state of states) dropState(tx, home, state)
+  for (const state of states) {
+    dropState(tx, home, state)
+    tx.putJson(removedKey(home, state.id), true)
+  }
+  if (states.length > 0) staleProjections(tx, home)
   return { commit, removed: states.map(({ id }) => id) }
 }
 
@@ -78,9 +82,24 @@ function write(tx: Transaction, words: WriteWords, winners: readonly Candidate[]
   const states = winners.map(({ note, bytes }) => stateOf(note, oidOf(tx, home, bytes)))
   const changes = winners.map(({ bytes }, at) => ({ path: states[at]?.path ?? '', bytes }))
   const commit = commitOrHead(tx, words, changes)
-  for (const state of states) putState(tx, home, state, getState(tx, home, state.id))
+  for (const state of states) {
+    const before = getState(tx, home, state.id)
+    if (isRelabelled(tx, home, state, before)) staleProjections(tx, home)
+    putState(tx, home, state, before)
+  }
   return { commit, applied: states }
 }
+
+/** True where versions in history bear another label from now on. */
+function isRelabelled(tx: Transaction, home: string, state: NoteState, before: NoteState | undefined): boolean {
+  if (before !== undefined) return before.label !== state.label
+  const wasHere = tx.has(removedKey(home, state.id))
+  if (wasHere) tx.del(removedKey(home, state.id))
+  return wasHere
+}
+
+/** Says that history holds versions of a note that is in no row. */
+const removedKey = (home: string, id: string): string => key('meta', 'removed', home, id)
 
 function commitOrHead(
   tx: Transaction,

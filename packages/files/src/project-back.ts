@@ -1,0 +1,176 @@
+/**
+ * Changes that come back from a reader who saw a projection: they land on the full tree of the commit that was
+ * projected, in a run branch. A path that hidden things stand in the way of gets another name, as it would beside a
+ * file of somebody else; what is there is neither touched nor told.
+ * @clause L4.2
+ */
+import { fail } from '@csb/core'
+import type { Transaction } from '@csb/store'
+import { commitFiles, type CommitWords } from './change.ts'
+import type { Change } from './edit.ts'
+import { MAIN } from './homes.ts'
+import { isErased, readCommit, readTree } from './objects.ts'
+import { isReserved, validateBranch, validatePath } from './paths.ts'
+import { projectWithin, seenOf } from './project.ts'
+import { FORGOTTEN_TEXT, createTreeProjector, type Projection, type TreeProjector } from './project-tree.ts'
+import { CLEARANCE_TRAILER, spellClearance } from './project-words.ts'
+import { writeMemo } from './projection-memo.ts'
+import { getRef, resolveCommit } from './refs.ts'
+import { FOLDER } from './tree.ts'
+import { entryAt, walkCommits } from './walk.ts'
+
+export type ApplyProjected = CommitWords &
+  Projection & {
+    /** a run branch; a new one starts at the newest commit of `from` that is seen as `base` */
+    readonly branch: string
+    /** branch or commit of the full history; default `main` */
+    readonly from?: string
+    /** the projected commit that the changes were made on */
+    readonly base: string
+    readonly changes: readonly Change[]
+  }
+
+export type AppliedProjected = {
+  /** full commit: not for the eyes of who made the changes */
+  readonly commit: string
+  /** what that reader sees of it */
+  readonly projected: string | null
+  /** files that had to take another name */
+  readonly placed: readonly { readonly path: string; readonly at: string }[]
+}
+
+/** Names that are tried for one path. */
+const COPIES = 100
+
+/**
+ * Commit changes that were made on a projected commit.
+ * @throws CONFLICT where nothing is seen as `base` any more; PROTECTED, INVALID_INPUT, TOO_LARGE, FORGOTTEN as of a
+ *   commit of the same changes
+ * @clause L4.2
+ */
+export async function applyProjected(tx: Transaction, input: ApplyProjected): Promise<AppliedProjected> {
+  const { home, branch, base, changes, clearance, labelOf, from = MAIN, ...words } = input
+  const projection = { home, clearance, labelOf }
+  const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
+  const { tree } = readCommit(tx, home, parent)
+  const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
+  const desk: Desk = { tx, home, tree, trees, changes, renamed: new Map() }
+  const fitted = changes.map((change) => fit(desk, change)).filter((change) => change !== undefined)
+  const { commit } = commitFiles(tx, {
+    ...words,
+    trailers: { ...words.trailers, [CLEARANCE_TRAILER]: spellClearance(clearance) },
+    home,
+    branch,
+    from: parent,
+    changes: fitted.map(({ at, bytes }) => ({ path: at, bytes })),
+  })
+  return {
+    commit,
+    projected: await projectWithin(tx, projection, commit),
+    placed: fitted.filter(({ path, at }) => path !== at).map(({ path, at }) => ({ path, at })),
+  }
+}
+
+/** The full commit to build on: the branch's head, or for a new branch the newest of `from` that is seen as `base`. */
+async function commitSeenAs(
+  tx: Transaction,
+  projection: Projection,
+  { branch, from, base }: { readonly branch: string; readonly from: string; readonly base: string },
+): Promise<string> {
+  const { home } = projection
+  const ref = getRef(tx, home, branch)
+  if (ref?.protected === true) fail('PROTECTED', { home, branch })
+  const head = ref?.commit ?? resolveCommit(tx, home, from)
+  if ((await projectWithin(tx, projection, head)) === base) return head
+  if (ref !== undefined) fail('CONFLICT', { branch, base })
+  for (const { oid } of walkCommits(tx, home, [head])) {
+    const seen = seenOf(tx, projection, oid) ?? (await projectWithin(tx, projection, oid))
+    if (seen === base) return oid
+  }
+  return fail('CONFLICT', { branch, base })
+}
+
+type Desk = {
+  readonly tx: Transaction
+  readonly home: string
+  /** the full tree */
+  readonly tree: string
+  readonly trees: TreeProjector
+  readonly changes: readonly Change[]
+  /** path as it was asked for to the name that its last segment got */
+  readonly renamed: Map<string, string>
+}
+
+/** The change on the full tree; undefined where it changes nothing that the reader sees. */
+function fit(desk: Desk, { path, bytes }: Change): (Change & { readonly at: string }) | undefined {
+  if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'labels are set, not written', path })
+  const { tx, home, tree, trees } = desk
+  const entry = entryAt(tx, home, tree, path)
+  if (bytes === null) {
+    if (entry === undefined) return { path, at: path, bytes }
+    const isSeen = entry.mode === FOLDER ? seenBelow(desk, path).length > 0 : trees.sees(tree, path, entry.oid)
+    return isSeen ? { path, at: path, bytes } : undefined
+  }
+  const isUntouched = entry !== undefined && isErased(tx, home, entry.oid) && equals(bytes, FORGOTTEN_TEXT)
+  if (isUntouched && trees.sees(tree, path, entry.oid)) return undefined
+  return { path, at: placeFor(desk, path), bytes }
+}
+
+/** The path, each segment that something hidden stands in the way of under another name. */
+function placeFor(desk: Desk, path: string): string {
+  const names = path.split('/')
+  let at = ''
+  for (const [depth, name] of names.entries()) {
+    const asked = names.slice(0, depth + 1).join('/')
+    const isLast = depth === names.length - 1
+    const chosen = desk.renamed.get(asked) ?? nameFor(desk, at, name, isLast)
+    if (chosen !== name) desk.renamed.set(asked, chosen)
+    at += (at === '' ? '' : '/') + chosen
+  }
+  return validatePath(at)
+}
+
+function nameFor(desk: Desk, above: string, name: string, isFile: boolean): string {
+  const pathOf = (candidate: string) => (above === '' ? candidate : `${above}/${candidate}`)
+  if (!isHiddenIn(desk, pathOf(name), isFile)) return name
+  const dot = isFile ? name.lastIndexOf('.') : -1
+  const [stem, suffix] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
+  const asked = new Set(desk.changes.map(({ path }) => path))
+  for (let copy = 1; copy <= COPIES; copy++) {
+    const candidate = `${stem} (copy${copy === 1 ? '' : ` ${copy}`})${suffix}`
+    const path = pathOf(candidate)
+    const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
+    if (isFree && desk.trees.sees(desk.tree, path, null)) return candidate
+  }
+  return fail('CONFLICT', { path: pathOf(name) })
+}
+
+/** True where a file, or a folder on the way to one, can not be there for reasons that the reader does not see. */
+function isHiddenIn({ tx, home, tree, trees, ...desk }: Desk, path: string, isFile: boolean): boolean {
+  const entry = entryAt(tx, home, tree, path)
+  if (entry === undefined) return !trees.sees(tree, path, null)
+  if (entry.mode !== FOLDER) return !trees.sees(tree, path, entry.oid)
+  if (!isFile) return !trees.sees(tree, path, null)
+  const files = filesBelow({ tx, home, tree, trees, ...desk }, path)
+  const gone = new Set(desk.changes.filter(({ bytes }) => bytes === null).map((change) => change.path))
+  const isSeen = (file: { path: string; oid: string }) => trees.sees(tree, file.path, file.oid)
+  return files.some((file) => !isSeen(file)) && files.every((file) => !isSeen(file) || gone.has(file.path))
+}
+
+function filesBelow({ tx, home, tree }: Desk, folder: string): { path: string; oid: string }[] {
+  const found: { path: string; oid: string }[] = []
+  const list = (oid: string, above: string): void => {
+    for (const entry of readTree(tx, home, oid)) {
+      if (entry.mode === FOLDER) list(entry.oid, `${above}${entry.name}/`)
+      else found.push({ path: above + entry.name, oid: entry.oid })
+    }
+  }
+  const start = entryAt(tx, home, tree, folder)
+  if (start?.mode === FOLDER) list(start.oid, `${folder}/`)
+  return found
+}
+
+const seenBelow = (desk: Desk, folder: string): { path: string; oid: string }[] =>
+  filesBelow(desk, folder).filter(({ path, oid }) => desk.trees.sees(desk.tree, path, oid))
+
+const equals = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0

@@ -1,0 +1,59 @@
+/**
+ * The projection of a home with the labels that are in force: of a file what its tree says, of a note also what its
+ * row and that very version say, of a forgotten note what its tombstone says. A note that is in no row is the most
+ * restrictive, as at every door.
+ * @clause L4.2
+ */
+import { MOST_RESTRICTIVE, isNodeError, joinLabels, parseLabel, type Clearance, type Label } from '@csb/core'
+import {
+  applyProjected as applyWith,
+  projectCommit as projectWith,
+  readBlob,
+  type AppliedProjected,
+  type ApplyProjected,
+  type LabelRule,
+} from '@csb/files'
+import { getState, notePath, parseNote } from '@csb/memory'
+import type { Store, Transaction, View } from '@csb/store'
+import { getTombstone } from './tombstones.ts'
+
+const NOTE = /^notes\/[0-9]{4}\/[0-9]{2}\/[0-9a-f]{2}\/(mem_[0-9]{13}_[0-9A-Za-z]{1,64})\.md$/
+
+/**
+ * What a reader with a clearance sees of a commit, as a commit of the same home. It is the commit itself where the
+ * reader sees everything and nothing was forgotten.
+ * @returns object id; null where the reader sees nothing of its history
+ * @throws NOT_FOUND, OBJECT_DAMAGED, CONFLICT where labels go on changing meanwhile
+ * @clause L4.2
+ */
+export const projectCommit = (
+  store: Store,
+  { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Clearance },
+): Promise<string | null> => projectWith(store, { home, clearance, labelOf: labelInForce }, commit)
+
+/**
+ * Commit changes that a reader made on a projected commit to the full tree behind it.
+ * @throws CONFLICT where nothing is seen as `base` any more; PROTECTED, INVALID_INPUT, TOO_LARGE, FORGOTTEN
+ * @clause L4.2
+ */
+export const applyProjected = (tx: Transaction, input: Omit<ApplyProjected, 'labelOf'>): Promise<AppliedProjected> =>
+  applyWith(tx, { ...input, labelOf: labelInForce })
+
+const labelInForce: LabelRule = (view, { home, path, oid, label }) => {
+  const id = NOTE.exec(path)?.[1]
+  if (id === undefined || notePath(id) !== path) return label
+  const known = getState(view, home, id)?.label ?? getTombstone(view, home, id)?.label
+  const inForce = known === undefined ? MOST_RESTRICTIVE : parseLabel(known)
+  return joinLabels([label, inForce, ...(oid === null ? [] : labelsInside(view, home, oid))])
+}
+
+/** What a version says of itself: one that was secret stays so in history when a later one is not. */
+function labelsInside(view: View, home: string, oid: string): Label[] {
+  try {
+    return [parseNote(readBlob(view, home, oid)).label]
+  } catch (error) {
+    if (isNodeError(error, 'FORGOTTEN')) return []
+    if (isNodeError(error, 'MALFORMED')) return [MOST_RESTRICTIVE]
+    throw error
+  }
+}
