@@ -7,19 +7,16 @@ const asked = (input.message?.parts ?? []).map((part) => part.text ?? '').join('
 const titles = (input.files ?? []).map(
   (file) => file.text.split('\n').findLast((line) => line.trim() !== '') ?? file.path,
 )
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 if (input.handoff !== undefined) {
   const report = ['# Summary', '', `Asked: ${asked}`, '', ...titles.map((title) => `- ${title}`), ''].join('\n')
   const path = `${input.handoff.paths[0].slice(1)}/summary.md`
-  console.log(
-    JSON.stringify({ result: { text: `summarised ${titles.length} notes`, files: [{ path, text: report }] } }),
-  )
+  say({ result: { text: `summarised ${titles.length} notes`, files: [{ path, text: report }] } })
 } else if (input.lease.actions.includes('write')) {
-  console.log(JSON.stringify({ status: 'writing' }))
+  say({ status: 'writing' })
   const report = `# Report\n\n${asked}\n`
-  console.log(
-    JSON.stringify({ result: { text: 'report written', files: [{ path: 'reports/report.md', text: report }] } }),
-  )
+  say({ result: { text: 'report written', files: [{ path: 'reports/report.md', text: report }] } })
 } else {
-  console.log(JSON.stringify({ result: { text: `noted, I was not given the right to act: ${asked}` } }))
+  say({ result: { text: `noted, I was not given the right to act: ${asked}` } })
 }

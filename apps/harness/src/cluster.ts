@@ -9,7 +9,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { systemClock, until } from '@csb/core'
+import { delay, systemClock, until } from '@csb/core'
 import { createClient, initNode, openOwner, readText, type Client, type Desk, type Flags } from '@csb/node'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
@@ -23,6 +23,8 @@ export type NodeInit = {
   readonly join?: Member
   /** false: a node without a home */
   readonly withHome?: boolean
+  /** whom it knows of when it starts; default all that are there */
+  readonly knows?: readonly Member[]
 }
 
 export type Member = {
@@ -57,8 +59,8 @@ export type Cluster = {
 
 type Ready = { readonly url: string; readonly addresses: readonly string[] }
 
-/** @param flags for every node, above those the harness sets */
-export async function createCluster(flags: Flags = {}): Promise<Cluster> {
+/** @param options `keep`: leave the folder behind when it closes */
+export async function createCluster(options: { readonly keep?: boolean } = {}): Promise<Cluster> {
   const directory = await mkdtemp(join(tmpdir(), 'csb-cluster-'))
   const members: Running[] = []
   return {
@@ -75,16 +77,18 @@ export async function createCluster(flags: Flags = {}): Promise<Cluster> {
         ...(init.join === undefined ? {} : { join: { directory: init.join.directory } }),
         now: systemClock.now(),
       })
-      const bootstrap = members.flatMap((member) => member.addresses().slice(0, 1))
-      const member = createMember(folder, identity, { ...defaults(bootstrap), ...flags })
-      await member.start()
+      const known = init.knows ?? members
+      const member = createMember(folder, identity, settingsFor(known.flatMap((one) => one.addresses().slice(0, 1))))
+      // before it starts: one that does not come up is stopped as well
       members.push(member)
+      await member.start()
       return member
     },
     partition: async (...groups) => {
       for (const group of groups) {
         const others = members.filter((member) => !group.includes(member)).map(({ did }) => did)
-        await Promise.all(group.map((member) => (member as Running).tell({ do: 'block', dids: others })))
+        const inside = members.filter((member) => group.includes(member))
+        await Promise.all(inside.map((member) => member.tell({ do: 'block', dids: others })))
       }
     },
     heal: async () => {
@@ -92,13 +96,13 @@ export async function createCluster(flags: Flags = {}): Promise<Cluster> {
     },
     close: async () => {
       await Promise.allSettled(members.map((member) => member.stop()))
-      await rm(directory, { recursive: true, force: true })
+      if (options.keep !== true) await rm(directory, { recursive: true, force: true })
     },
   }
 }
 
 /** Loopback only, any free port, found through the first node and not by multicast: the same on every machine. */
-const defaults = (bootstrap: readonly string[]): Flags => ({
+const settingsFor = (bootstrap: readonly string[]): Flags => ({
   port: 0,
   listen: ['/ip4/127.0.0.1/tcp/0'],
   bootstrap,
@@ -114,15 +118,20 @@ function createMember(directory: string, { name, did, owner, home }: Named, flag
   let child: ChildProcess | undefined
   let ready: Ready = { url: '', addresses: [] }
 
-  const ended = async (signal: NodeJS.Signals | 'ask') => {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const isUp = () => child !== undefined && child.exitCode === null && child.signalCode === null
+
+  const ended = async (how: 'ask' | 'kill') => {
+    if (child === undefined || !isUp()) return
     const leaving = child
-    const exit = once(leaving, 'exit')
-    if (signal === 'ask') leaving.send({ do: 'stop' })
-    else leaving.kill(signal)
-    const timer = setTimeout(() => leaving.kill('SIGKILL'), STOP_MS)
-    await exit
-    clearTimeout(timer)
+    const gone = once(leaving, 'exit').then(() => true)
+    if (how === 'kill') leaving.kill('SIGKILL')
+    else if (leaving.connected) leaving.send({ do: 'stop' })
+    else leaving.kill('SIGTERM')
+    const late = new AbortController()
+    const inTime = await Promise.race([gone, delay(STOP_MS, late.signal).then(() => false)])
+    late.abort()
+    if (!inTime) leaving.kill('SIGKILL')
+    await gone
   }
 
   const member: Running = {
@@ -140,28 +149,38 @@ function createMember(directory: string, { name, did, owner, home }: Named, flag
       now: systemClock.now(),
     }),
     log: () => readFile(logFile, 'utf8').catch(() => ''),
-    kill: () => ended('SIGKILL'),
+    kill: () => ended('kill'),
     stop: () => ended('ask'),
     start: async () => {
-      child = fork(WORKER, [directory, JSON.stringify(flags)], {
+      child = fork(WORKER, [directory, JSON.stringify({ ...flags, ...placeOf(ready) })], {
         execArgv: ['--conditions=csb-source'],
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       })
       const log = createWriteStream(logFile, { flags: 'a' })
       child.stdout?.pipe(log, { end: false })
       child.stderr?.pipe(log, { end: false })
+      child.once('close', () => log.end())
       ready = await firstMessage(child, logFile)
       member.client = createClient(ready.url, (await readText(directory, 'token'))?.trim() ?? '')
     },
     tell: async (order) => {
-      const told = child
-      if (told === undefined) return
-      const answer = once(told, 'message')
-      told.send(order)
-      await answer
+      if (child === undefined || !isUp()) return
+      const answered = once(child, 'message') as Promise<[{ failed?: string; error?: string }]>
+      const gone = once(child, 'exit').then((): never => {
+        throw new Error(`${name} ended instead of doing what it was told`)
+      })
+      child.send(order)
+      const [answer] = await Promise.race([answered, gone])
+      if (answer.failed !== undefined) throw new Error(`${name} could not ${answer.failed}: ${answer.error ?? ''}`)
     },
   }
   return member
+}
+
+/** One that was up before comes back where others know it. */
+function placeOf({ url, addresses }: Ready): Flags {
+  if (url === '') return {}
+  return { port: Number(new URL(url).port), listen: addresses.map((address) => address.replace(/\/p2p\/.*$/, '')) }
 }
 
 async function firstMessage(child: ChildProcess, logFile: string): Promise<Ready> {
@@ -171,7 +190,7 @@ async function firstMessage(child: ChildProcess, logFile: string): Promise<Ready
   })
   return until(
     async () => {
-      if (child.exitCode !== null)
+      if (child.exitCode !== null || child.signalCode !== null)
         throw new Error(`the node ended at once:\n${await readFile(logFile, 'utf8').catch(() => '')}`)
       return message?.ready
     },

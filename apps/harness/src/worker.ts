@@ -8,7 +8,7 @@ type Order =
 
 const [directory = '', flags = '{}'] = process.argv.slice(2)
 const node = await startNode(directory, await readSettings(directory, JSON.parse(flags) as Flags))
-const say = (message: object) => process.send?.(message)
+const say = (message: object) => process.connected && process.send?.(message)
 
 process.on('message', (order: Order) => {
   void obey(order).then(
@@ -19,13 +19,10 @@ process.on('message', (order: Order) => {
 // a parent that is gone can not stop us
 process.on('disconnect', () => void node.stop().then(() => process.exit(0)))
 
-say({ ready: { url: node.url, did: node.identity.did, home: node.identity.home, addresses: node.addresses } })
+say({ ready: { url: node.url, addresses: node.addresses } })
 
 async function obey(order: Order): Promise<void> {
   if (order.do === 'block') await node.block(order.dids)
-  if (order.do === 'unblock') node.unblock()
-  if (order.do === 'stop') {
-    await node.stop()
-    setImmediate(() => process.exit(0))
-  }
+  else if (order.do === 'unblock') node.unblock()
+  else process.disconnect()
 }

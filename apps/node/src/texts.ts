@@ -35,7 +35,7 @@ const EN = {
   'option.name': 'a name for people',
   'option.description': 'what it does, in one sentence',
   'option.skill': 'what others find it by; may be given again (default: its id)',
-  'option.accept': 'whose messages from other nodes it takes (default: those with a grant)',
+  'option.accept': 'whose messages from other nodes it takes (default: anyone)',
   'option.timeout': 'how long it may take for one message',
   'option.cwd': 'folder it runs in (default: where you are)',
   'option.capability': 'what it can do, as in report.write',

@@ -180,7 +180,7 @@ function merge(under: Config, over: Layer): unknown {
 const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
 const isNpmScript = (env: Environment): boolean =>
-  env['npm_package_name'] === 'csb' && ['csb', 'start'].includes(env['npm_lifecycle_event'] ?? '')
+  env['npm_package_name'] === 'csb' && ['csb', 'start', 'demo'].includes(env['npm_lifecycle_event'] ?? '')
 
 /** What can not be read stays text, and the schema refuses it. */
 function numberOf(text: string | undefined): unknown {

@@ -3,28 +3,39 @@
  * a row of the table at the end.
  */
 import { fileURLToPath } from 'node:url'
-import { newId, systemClock, until, type AgentRecord, type Memory } from '@csb/core'
-import { connectCloud, delegateTo, importNotes, leaseFor, shareWith, type ImportReport } from '@csb/node'
+import { resolve } from 'node:path'
+import { newId, systemClock } from '@csb/core'
+import {
+  callerDirectory,
+  connectCloud,
+  delegateTo,
+  importNotes,
+  leaseFor,
+  shareWith,
+  type ImportReport,
+} from '@csb/node'
+import {
+  addNote,
+  codeOf,
+  findProvider,
+  inStep,
+  message,
+  noteOf,
+  notesAt,
+  send,
+  short,
+  tailOf,
+  treeOf,
+  verifyRecord,
+} from '../asking.ts'
 import type { Member } from '../cluster.ts'
 import type { Scenario, Stage } from '../stage.ts'
 
 const CLERK = fileURLToPath(new URL('../../agents/clerk.mjs', import.meta.url))
 const SAMPLE = fileURLToPath(new URL('../../sample/vault', import.meta.url))
 const SKILL = 'report.write'
-
-type Note = Memory & { readonly label: string }
-type Task = {
-  readonly id: string
-  readonly status: {
-    readonly state: string
-    readonly message?: {
-      readonly parts: readonly { readonly text?: string }[]
-      readonly metadata?: Record<string, unknown>
-    }
-  }
-}
-type Refs = { readonly refs: readonly { readonly branch: string; readonly commit: string; readonly tree: string }[] }
-type SyncReport = { readonly sent: number; readonly received: number; readonly equal: boolean }
+/** One is forgotten, another handed over. */
+const FEWEST = 2
 
 type Cast = { readonly nas: Member; readonly laptop: Member; readonly friend: Member; readonly gateway: Member }
 
@@ -43,8 +54,6 @@ export const mainJob: Scenario = {
     await verify(stage, cast)
   },
 }
-
-const short = (did: string): string => `…${did.slice(-8)}`
 
 async function start({ cluster, step, say }: Stage): Promise<Cast> {
   step('Four processes: a NAS and a laptop of one owner, a friend, and a gateway without a home')
@@ -72,14 +81,7 @@ async function start({ cluster, step, say }: Stage): Promise<Cast> {
 
 async function discover({ step, say, prove }: Stage, { nas, friend }: Cast): Promise<void> {
   step(`The NAS looks for somebody who can do "${SKILL}"`)
-  const record = await until(
-    async () => {
-      const { items } = await nas.client.call<{ items: AgentRecord[] }>('GET', `/v1/agents/find?capability=${SKILL}`)
-      return items.find(({ did }) => did === friend.did)
-    },
-    20_000,
-    'the capability is found in the DHT',
-  )
+  const record = await findProvider(nas, SKILL, friend)
   say(
     `found ${record.name} ${short(record.did)}, record number ${record.seq}, agents ${record.agents.map(({ id }) => id).join(', ')}`,
   )
@@ -104,60 +106,27 @@ type Notes = {
 }
 
 async function remember({ options, step, say, prove }: Stage, { nas }: Cast): Promise<Notes> {
-  const source = options.transcript ?? options.vault ?? SAMPLE
+  const source = resolve(callerDirectory(), options.transcript ?? options.vault ?? SAMPLE)
   step(`The NAS takes in notes from ${source}`)
-  const report = await importNotes(
-    nas.client,
-    source,
-    { level: 'trusted', integrity: 'owner', tags: [] },
-    () => undefined,
-  )
+  const label = { level: 'trusted', integrity: 'owner', tags: [] } as const
+  const report = await importNotes(nas.client, source, label, () => undefined)
   say(`${report.created} notes taken in, ${report.skipped.length} files skipped`)
   for (const { path, reason } of report.skipped.slice(0, 5)) say(`skipped ${path}: ${reason}`)
   for (const { path, warnings } of report.warnings.slice(0, 3))
     say(`taken in with a remark: ${path}: ${warnings[0] ?? ''}`)
-  const again = await importNotes(
-    nas.client,
-    source,
-    { level: 'trusted', integrity: 'owner', tags: [] },
-    () => undefined,
-  )
+  const again = await importNotes(nas.client, source, label, () => undefined)
   prove(
     'real notes are imported, and a second time make no twins',
     report.created > 0 && again.created === 0,
     `${report.created} notes`,
   )
-  const add = async (content: string, label: string) =>
-    (await nas.client.call<Note>('POST', '/v1/memory', { entry: { content, type: 'decision', level: 'hot' }, label }))
-      .id
-  const secret = await add('The offer for the lower field is 41,000.', 'private:owner')
-  const sealed = await add('The safe opens with the old house number.', 'sealed:owner')
+  if (report.ids.length < FEWEST)
+    throw new Error(`${source} holds ${report.ids.length} notes; the story needs ${FEWEST}`)
+  const secret = await addNote(nas, 'The offer for the lower field is 41,000.', 'private:owner')
+  const sealed = await addNote(nas, 'The safe opens with the old house number.', 'sealed:owner')
   say(`and two of its own: ${secret} (private), ${sealed} (sealed)`)
   return { report, shared: report.ids.at(-1) ?? '', secret, sealed }
 }
-
-async function treeOf(member: Member, home: string | null): Promise<string> {
-  const { refs } = await member.client.call<Refs>('GET', `/v1/files/refs?home=${home ?? ''}`)
-  return refs.find(({ branch }) => branch === 'memory')?.tree ?? ''
-}
-
-/** Every note of a home that a node holds. */
-async function notesAt(member: Member, home: string | null): Promise<Note[]> {
-  const all: Note[] = []
-  for (let cursor: string | null = ''; cursor !== null;) {
-    const after: string = cursor === '' ? '' : `&cursor=${cursor}`
-    const page: { items: Note[]; next_cursor: string | null } = await member.client.call(
-      'GET',
-      `/v1/memory?limit=200&home=${home ?? ''}${after}`,
-    )
-    all.push(...page.items)
-    cursor = page.next_cursor
-  }
-  return all
-}
-
-const inStep = (from: Member, to: Member): Promise<SyncReport> =>
-  from.client.call<SyncReport>('POST', '/v1/sync', { did: to.did })
 
 async function sync({ step, say, prove }: Stage, { nas, laptop, friend }: Cast, notes: Notes): Promise<void> {
   step('Sync: everything to the laptop, to the friend only what the owner shares')
@@ -189,11 +158,6 @@ async function sync({ step, say, prove }: Stage, { nas, laptop, friend }: Cast, 
   )
 }
 
-const message = (text: string) => ({
-  message: { messageId: newId('message', systemClock.now()), role: 'ROLE_USER', parts: [{ text }] },
-})
-const noteOf = ({ status }: Task): string => status.message?.parts.map(({ text }) => text ?? '').join(' ') ?? ''
-
 async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promise<void> {
   step("An instruction with the owner's authority, and one whose authority does not reach")
   const { grant } = await delegateTo(await nas.desk(), {
@@ -204,17 +168,8 @@ async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promis
   })
   const { id: delegation } = grant.delegation
   say(`Ines delegates: the NAS may speak for her about "reports" at level execute, ${delegation}`)
-  const send = async (text: string, scope: string) =>
-    (
-      await nas.client.call<{ task: Task }>('POST', '/v1/agents/clerk/send', {
-        did: friend.did,
-        delegation,
-        level: 'execute',
-        scope: [scope],
-        params: message(text),
-      })
-    ).task
-  const done = await send('Write the report on the orchard.', 'reports')
+  const speaking = { to: friend, agent: 'clerk', delegation, level: 'execute' }
+  const done = await send(nas, { ...speaking, scope: ['reports'], params: message('Write the report on the orchard.') })
   const commit = done.status.message?.metadata?.['urn:csb:ext:commit:v1'] as
     | { commit: string; branch: string }
     | undefined
@@ -236,9 +191,9 @@ async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promis
   prove(
     'the commit is explained to run, lease and owner (L1.5)',
     explained.run === done.id && explained.lease?.chain.length === 2,
-    `${commit?.commit.slice(0, 12) ?? ''}`,
+    commit?.commit.slice(0, 12) ?? '-',
   )
-  const refused = await send('Pay the invoice.', 'payments')
+  const refused = await send(nas, { ...speaking, scope: ['payments'], params: message('Pay the invoice.') })
   say(`task ${refused.id}: ${refused.status.state}, "${noteOf(refused)}"`)
   prove(
     'one beyond its scope is downgraded, and says why (DEL-003 3.2)',
@@ -263,10 +218,7 @@ async function forget({ step, say, prove }: Stage, { nas, laptop, friend }: Cast
   prove('a forgotten note disappears at every peer (L4.3)', before && gone, shared)
   await inStep(friend, nas).catch(() => undefined)
   await inStep(laptop, nas)
-  const back = await nas.client.call('GET', `/v1/memory/${shared}`).then(
-    () => true,
-    () => false,
-  )
+  const back = (await codeOf(nas.client.call('GET', `/v1/memory/${shared}`))) === undefined
   const clean = done.report.every(({ remains }) => remains.length === 0)
   say(`further rounds do not bring it back; its bytes are gone from the data folder: ${clean}`)
   prove('it does not come back, and its bytes are gone', !back && clean, 'raw scan clean')
@@ -274,7 +226,7 @@ async function forget({ step, say, prove }: Stage, { nas, laptop, friend }: Cast
 
 async function handOver({ step, say, prove }: Stage, { nas, friend }: Cast, { report, secret }: Notes): Promise<void> {
   step('The NAS hands work to the friend, with a lease for one branch and only what the friend may see')
-  const notes = [...report.ids.slice(0, 2), secret]
+  const notes = [...report.ids.slice(0, -1).slice(0, 2), secret]
   type Done = { id: string; outcome: string; text: string; branch: string; commit: string; withheld: string[] }
   const done = await nas.client.call<Done>('POST', '/v1/handoff', {
     did: friend.did,
@@ -325,26 +277,19 @@ async function fromTheCloud({ step, say, prove }: Stage, { nas, gateway }: Cast)
     headers: { 'content-type': 'application/json', 'a2a-version': '1.0' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: message('hello') }),
   })
-  const tail = await gateway.client.call<{ items: { header: { outcome: string; code: string } }[] }>(
-    'GET',
-    '/v1/record?limit=1',
-  )
-  const { outcome, code } = tail.items[0]?.header ?? { outcome: '-', code: '-' }
+  const { outcome, code } = (await tailOf(gateway, 1))[0] ?? { outcome: '-', code: '-' }
   say(`without a token it answers ${bare.status}, and the refusal is in the record: ${outcome} ${code}`)
   prove(
     'no lease, refused, and recorded (L1.1)',
     bare.status === 401 && outcome === 'refused' && code === 'LEASE_REQUIRED',
-    code,
+    code ?? '-',
   )
 }
 
 async function verify({ cluster, step, say, prove }: Stage, _cast: Cast): Promise<void> {
   step('Every node verifies its whole record')
   for (const member of cluster.members) {
-    const { ok, size, root } = await member.client.call<{ ok: boolean; size: number; root: string }>(
-      'GET',
-      '/v1/record/verify',
-    )
+    const { ok, size, root } = await verifyRecord(member)
     say(`${member.name.padEnd(8)} ${size} entries, root ${root.slice(0, 16)}`)
     prove(`the record of ${member.name} verifies (L1.6)`, ok, `${size} entries`)
   }
