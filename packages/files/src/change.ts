@@ -21,16 +21,20 @@ export type CommitWords = {
   readonly now: number
 }
 
-export type CommitFiles = CommitWords & {
+/** Which branch a commit goes on. */
+export type CommitOn = CommitWords & {
   readonly home: string
   readonly branch: string
   /** branch or commit that a new branch starts from; default `main` */
   readonly from?: string
+  /** head the caller saw; null: the branch must be new; omitted: whatever is there */
+  readonly expect?: string | null
+}
+
+export type CommitFiles = CommitOn & {
   readonly changes: readonly Change[]
   /** set with the same commit; nobody else writes `.csb/` */
   readonly labels?: readonly LabelChange[]
-  /** head the caller saw; null: the branch must be new; omitted: whatever is there */
-  readonly expect?: string | null
 }
 
 export type Committed = {
@@ -59,24 +63,45 @@ export type SetLabel = CommitWords & {
  * @clause L0.1 L0.2
  */
 export function commitFiles(tx: Transaction, input: CommitFiles): Committed {
-  const { home, branch, changes, labels = [], author, message, trailers, now } = input
+  const { home, branch, changes, labels = [] } = input
   validateBranch(branch)
   for (const { path } of [...changes, ...labels]) {
     if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'labels are set, not written', path })
   }
   const erased = changes.find(({ path, bytes }) => bytes !== null && isErased(tx, home, `/${path}`))
   if (erased !== undefined) fail('FORGOTTEN', { home, path: erased.path })
-  const ref = getRef(tx, home, branch)
+  let changed: readonly Changed[] = []
+  const done = commitTree(tx, input, (before) => {
+    const edited = editTree(tx, home, before, [...changes, ...labelFile(tx, home, before, labels)])
+    changed = edited.changed
+    return edited.tree
+  })
+  return { ...done, changed: done.commit === done.parent ? [] : changed }
+}
+
+/**
+ * Commit a tree made from the branch's own. Where it is the same there is no commit, but a new branch is made.
+ * @param edit id of the root tree before to that of the one after
+ * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT, and what `edit` throws
+ * @clause L0.1 L0.2
+ */
+export function commitTree(
+  tx: Transaction,
+  input: CommitOn,
+  edit: (tree: string) => string,
+): Omit<Committed, 'changed'> {
+  const { home, branch, author, message, trailers, now } = input
+  const ref = getRef(tx, home, validateBranch(branch))
   if (ref?.protected === true) fail('PROTECTED', { home, branch })
   const head = ref?.commit ?? null
   const { expect = head } = input
   if (expect !== head) fail('CONFLICT', { home, branch, expect, head })
   const parent = head ?? resolveCommit(tx, home, input.from ?? MAIN)
   const before = readCommit(tx, home, parent).tree
-  const { tree, changed } = editTree(tx, home, before, [...changes, ...labelFile(tx, home, before, labels)])
+  const tree = edit(before)
   if (tree === before) {
     if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now })
-    return { commit: parent, parent, tree, changed: [] }
+    return { commit: parent, parent, tree }
   }
   const person = { ...author, at: now }
   const commit = writeCommit(tx, home, {
@@ -88,7 +113,7 @@ export function commitFiles(tx: Transaction, input: CommitFiles): Committed {
     trailers,
   })
   moveRef(tx, home, branch, { expect: head, to: commit, now })
-  return { commit, parent, tree, changed }
+  return { commit, parent, tree }
 }
 
 /**

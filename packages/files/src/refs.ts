@@ -1,6 +1,6 @@
 /**
- * Branches: names for commits, moved by compare-and-swap. A protected one does not move here at all.
- * @clause L0.1 L0.2
+ * Branches: names for commits, moved by compare-and-swap. A protected one moves by a merge alone, a snapshot never.
+ * @clause L0.1 L0.2 L1.4
  */
 import { fail } from '@csb/core'
 import { key, prefix, type Transaction, type View } from '@csb/store'
@@ -24,6 +24,14 @@ export type MoveRef = {
   readonly now: number
 }
 
+const SNAPSHOTS = 'snapshots'
+
+/** The branch that holds a snapshot of this name. */
+export const snapshotRef = (name: string): string => `${SNAPSHOTS}/${name}`
+
+/** True for the branches that nothing moves or removes. */
+export const isSnapshot = (branch: string): boolean => branch === SNAPSHOTS || branch.startsWith(`${SNAPSHOTS}/`)
+
 export const getRef = (view: View, home: string, branch: string): Ref | undefined =>
   view.getJson<Ref>(key('ref', home, branch))
 
@@ -44,19 +52,40 @@ export async function listRefs(view: View, home: string): Promise<({ branch: str
  * @throws PROTECTED, CONFLICT with the head that is there, NOT_FOUND where `to` is no commit of the home, INVALID_INPUT
  * @clause L0.2
  */
-export function moveRef(tx: Transaction, home: string, branch: string, { expect, to, now }: MoveRef): Ref {
+export function moveRef(tx: Transaction, home: string, branch: string, move: MoveRef): Ref {
+  if (isSnapshot(branch) || getRef(tx, home, branch)?.protected === true) fail('PROTECTED', { home, branch })
+  return advanceRef(tx, home, branch, move)
+}
+
+/**
+ * Move a branch, also a protected one. For an approved merge only: it asks nothing. A snapshot does not move here either.
+ * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
+ */
+export function advanceRef(tx: Transaction, home: string, branch: string, { expect, to, now }: MoveRef): Ref {
   validateBranch(branch)
+  if (isSnapshot(branch)) fail('PROTECTED', { home, branch })
   const ref = getRef(tx, home, branch)
-  if (ref?.protected === true) fail('PROTECTED', { home, branch })
   const head = ref?.commit ?? null
   if (head !== expect) fail('CONFLICT', { home, branch, expect, head })
   readCommit(tx, home, to)
-  const moved: Ref = { commit: to, protected: false, updatedAt: now }
+  const moved: Ref = { commit: to, protected: ref?.protected ?? false, updatedAt: now }
   tx.putJson(key('ref', home, branch), moved)
   return moved
 }
 
-/** Stage a branch as a new home has it. For {@link createHome} only: it asks nothing. */
+/**
+ * Take a branch away. What only it led to is collected some day, unless something else holds it.
+ * @throws PROTECTED for protected branches and snapshots, CONFLICT, NOT_FOUND
+ * @clause L1.4
+ */
+export function dropRef(tx: Transaction, home: string, branch: string, expect: string): void {
+  const ref = headOf(tx, home, branch)
+  if (ref.protected || isSnapshot(branch)) fail('PROTECTED', { home, branch })
+  if (ref.commit !== expect) fail('CONFLICT', { home, branch, expect, head: ref.commit })
+  tx.del(key('ref', home, branch))
+}
+
+/** Stage a branch as a new home or a new snapshot has it. It asks nothing. */
 export function startRef(tx: Transaction, home: string, branch: string, ref: Ref): void {
   tx.putJson(key('ref', home, branch), ref)
 }

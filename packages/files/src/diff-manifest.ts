@@ -1,0 +1,123 @@
+/**
+ * What a change does to each file, so that a person can judge it and a signature can bind it: contents by SHA-256,
+ * whatever hash the home uses, and both labels. Any byte or label that differs gives another digest.
+ */
+import { canonicalize, digestOf, formatLabel, isNodeError, sha256Hex } from '@csb/core'
+import type { View } from '@csb/store'
+import { labelsOf, readLabels } from './labels.ts'
+import { findRenames } from './merge-renames.ts'
+import { readBlob, readTree } from './objects.ts'
+import { comparePaths, diffTrees, type Side, type TreeChange } from './tree-diff.ts'
+import { FOLDER, type Mode } from './tree.ts'
+import { entryAt } from './walk.ts'
+
+/** One file. What it is before is null where it is new, what it is afterwards where it is gone. */
+export type ManifestEntry = {
+  /** `rename`: the same bytes under another path; `label`: nothing but the label */
+  readonly op: 'add' | 'change' | 'delete' | 'rename' | 'label'
+  readonly path: string
+  /** of a rename only */
+  readonly path_old?: string
+  readonly mode_old: Mode | null
+  readonly mode_new: Mode | null
+  /** hex; null also where the bytes were forgotten */
+  readonly sha256_old: string | null
+  readonly sha256_new: string | null
+  /** in bytes */
+  readonly size_old: number | null
+  readonly size_new: number | null
+  /** as {@link formatLabel} spells them */
+  readonly label_old: string | null
+  readonly label_new: string | null
+}
+
+type Content = { readonly sha256: string | null; readonly size: number | null }
+
+/**
+ * @param before object id of a root tree
+ * @param after the same
+ * @returns entries in byte order of their paths
+ * @throws NOT_FOUND, OBJECT_DAMAGED
+ */
+export function manifestOf(view: View, home: string, before: string, after: string): ManifestEntry[] {
+  const changes = diffTrees(view, home, before, after)
+  const renames = findRenames(view, home, changes, 1)
+  const moved = new Set(renames.values())
+  const [labelOld, labelNew] = [labelsOf(view, home, before), labelsOf(view, home, after)]
+  const contents = new Map<string, Content>()
+  const contentOf = (side: Side | null): Content => {
+    if (side === null) return { sha256: null, size: null }
+    const content = contents.get(side.oid) ?? readContent(view, home, side.oid)
+    contents.set(side.oid, content)
+    return content
+  }
+  const entry = (
+    op: ManifestEntry['op'],
+    { path, before: old, after: now }: TreeChange,
+    from = path,
+  ): ManifestEntry => {
+    const [left, right] = [contentOf(old), contentOf(now)]
+    return {
+      op,
+      path,
+      ...(from === path ? {} : { path_old: from }),
+      mode_old: old?.mode ?? null,
+      mode_new: now?.mode ?? null,
+      sha256_old: left.sha256,
+      sha256_new: right.sha256,
+      size_old: left.size,
+      size_new: right.size,
+      label_old: old === null ? null : formatLabel(labelOld(from)),
+      label_new: now === null ? null : formatLabel(labelNew(path)),
+    }
+  }
+  const sideBefore = new Map(changes.map((change) => [change.path, change.before]))
+  const files = changes
+    .filter(({ path, after: now }) => now !== null || !moved.has(path))
+    .map((change) => {
+      const from = renames.get(change.path)
+      if (from !== undefined) return entry('rename', { ...change, before: sideBefore.get(from) ?? null }, from)
+      if (change.before === null) return entry('add', change)
+      return entry(change.after === null ? 'delete' : 'change', change)
+    })
+  const touched = new Set(changes.map(({ path }) => path))
+  const labelled = labelledPaths(view, home, before, after)
+    .filter(({ path }) => !touched.has(path) && formatLabel(labelOld(path)) !== formatLabel(labelNew(path)))
+    .map(({ path, side }) => entry('label', { path, before: side, after: side }))
+  return [...files, ...labelled].sort((a, b) => comparePaths(a.path, b.path))
+}
+
+/** `sha256:<hex>` over the RFC 8785 text of the entries. */
+export const manifestDigest = (manifest: readonly ManifestEntry[]): string => digestOf(canonicalize(manifest))
+
+function readContent(view: View, home: string, oid: string): Content {
+  try {
+    const bytes = readBlob(view, home, oid)
+    return { sha256: sha256Hex(bytes), size: bytes.byteLength }
+  } catch (error) {
+    if (isNodeError(error, 'FORGOTTEN')) return { sha256: null, size: null }
+    throw error
+  }
+}
+
+/** Files of the new tree under every path whose own label is another; all of them where labels can not be read. */
+function labelledPaths(view: View, home: string, before: string, after: string): { path: string; side: Side }[] {
+  const [old, now] = [readLabels(view, home, before), readLabels(view, home, after)]
+  if (old === undefined && now === undefined) return []
+  if (old === undefined || now === undefined) return filesBelow(view, home, after, '')
+  const found = new Map<string, Side>()
+  for (const path of new Set([...old.keys(), ...now.keys()])) {
+    if (old.get(path) === now.get(path)) continue
+    const at = entryAt(view, home, after, path)
+    if (at === undefined) continue
+    const files = at.mode === FOLDER ? filesBelow(view, home, at.oid, `${path}/`) : [{ path, side: at }]
+    for (const file of files) found.set(file.path, { mode: file.side.mode, oid: file.side.oid })
+  }
+  return [...found].map(([path, side]) => ({ path, side }))
+}
+
+function filesBelow(view: View, home: string, tree: string, above: string): { path: string; side: Side }[] {
+  return readTree(view, home, tree).flatMap(({ mode, name, oid }) =>
+    mode === FOLDER ? filesBelow(view, home, oid, `${above}${name}/`) : [{ path: above + name, side: { mode, oid } }],
+  )
+}

@@ -1,0 +1,229 @@
+/**
+ * The recycle area: what a merge deleted, and branches that were removed, kept with their labels until a date.
+ * Forgetting reaches in here too: what was forgotten is not restored.
+ * @clause L0.3
+ */
+import { LIMITS, dominates, fail, formatLabel, joinLabels, parseLabel, type Clearance, type Label } from '@csb/core'
+import { key, prefix, tail, type Transaction, type View } from '@csb/store'
+import { commitTree, type CommitOn, type Committed } from './change.ts'
+import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
+import { isErased, readBlob, readCommit, writeBlob } from './objects.ts'
+import { validatePath } from './paths.ts'
+import { dropRef, getRef, moveRef, resolveCommit } from './refs.ts'
+import { placeFiles } from './tree-place.ts'
+import { FILE, FOLDER, type Mode } from './tree.ts'
+import { MEMORY } from './homes.ts'
+import { entryAt } from './walk.ts'
+
+/** What was deleted. Times in ms since epoch. */
+export type Recycled = {
+  /** branch that it was deleted from, or the branch that was removed */
+  readonly branch: string
+  /** null: the whole branch */
+  readonly path: string | null
+  /** blob of the file, or head of the branch */
+  readonly oid: string
+  readonly mode: Mode | null
+  /** as {@link formatLabel} spells it */
+  readonly label: string
+  readonly deletedAt: number
+  /** from then on it may be collected */
+  readonly until: number
+  /** the merge that deleted it, or the head of the branch */
+  readonly commit: string
+}
+
+export type ListRecycled = {
+  /** ms since epoch */
+  readonly now: number
+  readonly limit: number
+  /** cursor of the page before */
+  readonly after?: string
+  /** what the reader may see */
+  readonly clearance: Clearance
+}
+
+export type RestoreRecycled = CommitOn & {
+  readonly path: string
+  /** the merge that deleted it; omitted: the latest that did */
+  readonly deletedBy?: string
+  readonly clearance: Clearance
+}
+
+/** What bears no label of its own. */
+const BRANCH_LABEL = 'private:owner'
+
+/**
+ * Keep files that a merge deletes.
+ * @param input `from`: the commit that still has them
+ * @throws NOT_FOUND, OBJECT_DAMAGED
+ * @clause L0.3
+ */
+export function recycleFiles(
+  tx: Transaction,
+  home: string,
+  input: {
+    readonly branch: string
+    readonly commit: string
+    readonly from: string
+    readonly files: readonly { readonly path: string; readonly label: Label }[]
+    readonly now: number
+  },
+): void {
+  const { branch, commit, from, files, now } = input
+  const { tree } = readCommit(tx, home, from)
+  for (const { path, label } of files) {
+    const entry = entryAt(tx, home, tree, path)
+    if (entry === undefined) continue
+    const { mode, oid } = entry
+    keep(tx, home, { branch, path, oid, mode, label: formatLabel(label), deletedAt: now, until: untilOf(now), commit })
+  }
+}
+
+/**
+ * Take a branch away; its head is kept in the recycle area.
+ * @param input `expect`: the head the caller saw; `now` in ms since epoch
+ * @throws PROTECTED for protected branches, snapshots and the branch of the notes; CONFLICT, NOT_FOUND
+ * @clause L1.4
+ */
+export function removeBranch(
+  tx: Transaction,
+  home: string,
+  branch: string,
+  { expect, now }: { readonly expect: string; readonly now: number },
+): void {
+  if (branch === MEMORY) fail('PROTECTED', { home, branch })
+  dropRef(tx, home, branch, expect)
+  const what = { branch, path: null, oid: expect, mode: null, label: BRANCH_LABEL, commit: expect }
+  keep(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
+}
+
+/** What can be restored, latest first. @returns `next`: cursor of the next page, null at the end */
+export async function listRecycled(
+  view: View,
+  home: string,
+  { now, limit, after, clearance }: ListRecycled,
+): Promise<{ items: Recycled[]; next: string | null }> {
+  const items: Recycled[] = []
+  let last: string | null = null
+  const start = prefix('recycle', home)
+  const from = after === undefined ? {} : { after: start + after }
+  for await (const [k] of view.range({ prefix: start, reverse: true, ...from })) {
+    const entry = rowOf(view, k)
+    if (entry.until <= now) break
+    if (!dominates(clearance, parseLabel(entry.label)) || isGone(view, home, entry)) continue
+    if (items.length === limit) return { items, next: last }
+    items.push(entry)
+    last = tail(k, 'recycle', home)
+  }
+  return { items, next: null }
+}
+
+/**
+ * Put a deleted file back, byte for byte, with its mode and its label, by a commit on a branch.
+ * @throws NOT_FOUND where it is not in the recycle area, or no longer; FORGOTTEN; CONFLICT where something else stands
+ *   at its path; otherwise as {@link commitTree}
+ * @clause L0.3
+ */
+export async function restoreRecycled(
+  tx: Transaction,
+  input: RestoreRecycled,
+): Promise<Omit<Committed, 'changed'> & { readonly restored: Recycled }> {
+  const { home, path, deletedBy, clearance, now } = input
+  validatePath(path)
+  const wanted = (entry: Recycled) => entry.path === path && (deletedBy === undefined || entry.commit === deletedBy)
+  const restored = await findRecycled(tx, home, now, wanted)
+  if (restored === undefined || restored.mode === null || !dominates(clearance, parseLabel(restored.label)))
+    return fail('NOT_FOUND', { home, path })
+  if (isErased(tx, home, `/${path}`)) fail('FORGOTTEN', { home, path })
+  // also proves that the bytes are whole
+  readBlob(tx, home, restored.oid)
+  const side = { mode: restored.mode, oid: restored.oid }
+  const done = commitTree(tx, input, (tree) => {
+    const clash = clashOf(tx, home, tree, path)
+    if (clash !== undefined && clash.oid !== side.oid)
+      fail('CONFLICT', { home, path, reason: 'something stands there' })
+    const labels = readLabels(tx, home, tree) ?? fail('OBJECT_DAMAGED', { home, path: LABELS_PATH })
+    const label = joinLabels([labelReader(labels)(path), parseLabel(restored.label)])
+    const isLabelled = formatLabel(labelReader(labels)(path)) === formatLabel(label)
+    const bytes = isLabelled ? null : changeLabels(labels, [{ path, label }])
+    const file = bytes === null ? [] : ([[LABELS_PATH, { mode: FILE, oid: writeBlob(tx, home, bytes) }]] as const)
+    return placeFiles(tx, home, tree, new Map([[path, side], ...file]))
+  })
+  return { ...done, restored }
+}
+
+/**
+ * Bring a removed branch back at the head it had.
+ * @throws NOT_FOUND; CONFLICT where there is a branch of that name again
+ */
+export async function restoreBranch(
+  tx: Transaction,
+  home: string,
+  branch: string,
+  now: number,
+): Promise<{ readonly commit: string }> {
+  const found = await findRecycled(tx, home, now, (entry) => entry.path === null && entry.branch === branch)
+  const { oid } = found ?? fail('NOT_FOUND', { home, branch })
+  if (getRef(tx, home, branch) !== undefined) fail('CONFLICT', { home, branch, reason: 'there is one of that name' })
+  moveRef(tx, home, branch, { expect: null, to: resolveCommit(tx, home, oid), now })
+  return { commit: oid }
+}
+
+/**
+ * Let go of what is past its date.
+ * @param limit rows at most
+ * @returns how many rows went
+ */
+export async function expireRecycled(tx: Transaction, home: string, now: number, limit: number): Promise<number> {
+  const gone: string[] = []
+  for await (const [k] of tx.range({ prefix: prefix('recycle', home), limit })) {
+    if (rowOf(tx, k).until > now) break
+    gone.push(k)
+  }
+  for (const k of gone) tx.del(k)
+  return gone.length
+}
+
+/** Everything in the recycle area, past its date or not. */
+export async function recycledOf(view: View, home: string): Promise<Recycled[]> {
+  const found: Recycled[] = []
+  for await (const [k] of view.range({ prefix: prefix('recycle', home) })) found.push(rowOf(view, k))
+  return found
+}
+
+async function findRecycled(
+  view: View,
+  home: string,
+  now: number,
+  isWanted: (entry: Recycled) => boolean,
+): Promise<Recycled | undefined> {
+  for await (const [k] of view.range({ prefix: prefix('recycle', home), reverse: true })) {
+    const entry = rowOf(view, k)
+    if (entry.until <= now) return undefined
+    if (isWanted(entry)) return entry
+  }
+  return undefined
+}
+
+/** A file where the path wants a folder, or whatever stands at the path itself. */
+function clashOf(view: View, home: string, tree: string, path: string) {
+  const names = path.split('/')
+  for (let depth = 1; depth < names.length; depth++) {
+    const above = entryAt(view, home, tree, names.slice(0, depth).join('/'))
+    if (above === undefined) return undefined
+    if (above.mode !== FOLDER) return above
+  }
+  return entryAt(view, home, tree, path)
+}
+
+const isGone = (view: View, home: string, { path, oid }: Recycled): boolean =>
+  isErased(view, home, oid) || (path !== null && isErased(view, home, `/${path}`))
+
+const untilOf = (now: number): number => now + LIMITS.recycleMs
+
+const rowOf = (view: View, k: string): Recycled => view.getJson<Recycled>(k) ?? fail('OBJECT_DAMAGED', { key: k })
+
+function keep(tx: Transaction, home: string, entry: Recycled): void {
+  tx.putJson(key('recycle', home, entry.until, entry.commit, entry.path ?? ''), entry)
+}
