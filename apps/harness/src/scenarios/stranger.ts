@@ -130,7 +130,8 @@ async function forge(stage: Stage, { nas, stranger: intruder }: Cast): Promise<v
   })
   const rewritten = structuredClone(captured.grant)
   Object.assign(rewritten.delegation, { grantee: 'stranger', grantee_key: intruder.did })
-  const { signature: _, ...unsigned } = rewritten
+  const { signature: _, ...delegation } = rewritten.delegation
+  const unsigned = { ...rewritten, delegation }
   const speaking = { to: nas, agent: 'anyone' }
   const tries = {
     'its own owner': await send(intruder, {
