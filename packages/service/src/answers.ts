@@ -7,6 +7,9 @@ import type { Context } from './operation.ts'
 /** How long a blocking send waits for the task at most; then it is answered with the task as it stands. */
 const BLOCKING_MS = 10 * 60_000
 
+/** An envelope is answered this long before its life ends: an open task is worth more than no answer. */
+const ANSWERING_MS = 2_000
+
 /** Methods that answer with a stream. */
 export const isStreaming = (method: string): boolean =>
   method === 'SendStreamingMessage' || method === 'SubscribeToTask'
@@ -22,7 +25,7 @@ export async function answer(context: Context, arrival: Arrival): Promise<unknow
     case 'SendMessage': {
       const { task } = await acceptMessage(context, arrival)
       const { returnImmediately } = (params['configuration'] ?? {}) as { returnImmediately?: unknown }
-      if (returnImmediately !== true) await settled(context, owner, task.id)
+      if (returnImmediately !== true) await settled(context, arrival, task.id)
       return { task: await getTask(context.view, owner, task.id, historyOf(params['configuration'])) }
     }
     case 'GetTask':
@@ -49,8 +52,9 @@ export async function* answerStream(context: Context, arrival: Arrival): AsyncGe
   yield* followTask(store, runs.bus, { owner, id: task.id, agent, after: generation, signal })
 }
 
-async function settled(context: Context, owner: string, id: string): Promise<void> {
-  const signal = deadline(BLOCKING_MS, context.signal)
+async function settled(context: Context, { owner, until }: Arrival, id: string): Promise<void> {
+  const left = until === undefined ? BLOCKING_MS : until - context.clock.now() - ANSWERING_MS
+  const signal = deadline(Math.max(0, Math.min(BLOCKING_MS, left)), context.signal)
   await waitForTask(context.store, context.runs.bus, { owner, id, signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })

@@ -39,6 +39,8 @@ export type Arrival = {
   /** whose task it becomes: did of the sender */
   readonly owner: string
   readonly body: Body
+  /** ms since epoch: nobody listens for an answer after that */
+  readonly until?: number
   /** authority beside the message, in the envelope */
   readonly beside?: unknown
 }

@@ -5,6 +5,9 @@ import { findGrant, payloadDigest, signAuthority, type Rank } from '@csb/authori
 import type { Body } from './messages.ts'
 import type { Context } from './operation.ts'
 
+/** A blocking message may take as long as an agent commonly does. */
+const ENVELOPE_MS = 10 * 60_000
+
 /** How long an authority lives: long enough to be delivered, short enough to be of no use later. */
 const AUTHORITY_MS = 5 * 60_000
 
@@ -55,6 +58,7 @@ function envelopeOf(context: Context, outbound: Outbound): Envelope {
   return createEnvelope(
     {
       from: key.did,
+      ttl: ENVELOPE_MS,
       to: did,
       agent,
       context: typeof message['contextId'] === 'string' && message['contextId'] !== '' ? message['contextId'] : null,

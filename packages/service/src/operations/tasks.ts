@@ -104,6 +104,7 @@ export const taskOperations: readonly Operation[] = [
 const arrivalOfEnvelope = (envelope: Envelope): Arrival => ({
   agent: envelope.agent,
   owner: envelope.from,
+  until: envelope.sent_at + envelope.ttl,
   body: { method: envelope.body.method, params: envelope.body.params ?? {} },
   ...(envelope.authority === undefined ? {} : { beside: envelope.authority }),
 })

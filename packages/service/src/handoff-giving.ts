@@ -1,0 +1,228 @@
+/**
+ * Handing work to a peer: a grant that names it and holds a lease for one branch, a package with what it may see, and
+ * a result that is checked against the same lease before it becomes that branch.
+ * @clause L4.4
+ */
+import {
+  dominates,
+  fail,
+  fromUtf8,
+  parseLabel,
+  utf8,
+  type Clearance,
+  type Grant,
+  type Handoff,
+  type Lease,
+} from '@csb/core'
+import { draftGrant, grantHash, leaseOf, meet, signGrant, storeGrant } from '@csb/authority'
+import { commitFiles, getRef } from '@csb/files'
+import { getNote, notePath, renderNote } from '@csb/memory'
+import { createHandoff, handoffBranch, newHandoffId, openResult, type HandoffFile } from '@csb/sync'
+import { key, type Transaction } from '@csb/store'
+import { authorOf, trailersOf } from './authorship.ts'
+import { peerRights } from './credentials.ts'
+import { checkReach, locationOf, type Context } from './operation.ts'
+import type { MessagePort } from './peers.ts'
+import { nodeChain } from './runs.ts'
+
+const MEMORY = 'memory'
+const DEFAULT_TTL_MS = 10 * 60_000
+const RESULTS = '/results'
+
+export type Offer = {
+  readonly did: string
+  readonly agent: string
+  readonly text: string
+  readonly context?: string
+  readonly notes?: readonly string[]
+  readonly paths?: readonly string[]
+  readonly labels_max?: Lease['labels_max']
+  readonly ttl_ms?: number
+}
+
+/** Mint, send, check what comes back, and make it a branch. */
+export async function giveHandoff(context: Context, input: Offer) {
+  const home = context.identity.home ?? fail('NOT_FOUND', { reason: 'this node has no home' })
+  const clearance = clearanceFor(context, home, input)
+  const base = getRef(context.view, home, 'main')?.commit ?? null
+  const files = notesOf(context, home, input.notes ?? [], clearance)
+  const handoff = await context.write(
+    (tx) => mint(tx, context, { home, base, files, clearance }, input),
+    (made) => ({
+      handoff: made.id,
+      to: input.did,
+      agent: input.agent,
+      files: made.files.length,
+      withheld: files.withheld,
+    }),
+  )
+  const result = await exchange(context, input.did, handoff)
+  const leaf = handoff.chain.at(-1) as unknown as Grant
+  const lease = leaseOf(leaf) ?? fail('GRANT_INVALID', { reason: 'chain_shape' })
+  const checked = openResult(result, handoff, lease, grantHash(leaf))
+  return context.write(
+    (tx) => {
+      const commit = checked.outcome === 'completed' ? commitResult(tx, context, handoff, checked) : undefined
+      const summary = {
+        id: handoff.id,
+        outcome: checked.outcome,
+        code: checked.code,
+        text: checked.text,
+        withheld: files.withheld,
+      }
+      const done = {
+        ...summary,
+        ...(commit === undefined ? {} : { branch: handoffBranch(handoff.id), commit: commit.commit }),
+      }
+      tx.putJson(key('handoff', handoff.id), done)
+      return done
+    },
+    (done) => ({
+      handoff: handoff.id,
+      from: input.did,
+      outcome: done.outcome,
+      ...('commit' in done ? { commit: done.commit } : {}),
+    }),
+  )
+}
+
+/** What the peer may see of the home, by the owner's grant to it; the caller may ask for less. */
+function clearanceFor(context: Context, home: string, input: Offer): Clearance {
+  const rights = peerRights(context, input.did, home)
+  const clearance = rights.clearance ?? { level: 'public' as const, tags: [] }
+  if (input.labels_max === undefined) return clearance
+  if (!dominates(clearance, { level: input.labels_max, integrity: 'owner', tags: [] }))
+    fail('CLEARANCE', { level: input.labels_max })
+  return { ...clearance, level: input.labels_max }
+}
+
+type Notes = { readonly shown: readonly HandoffFile[]; readonly withheld: readonly string[] }
+
+/** The notes as files: those the caller may read and the peer may see; the rest is named, to the caller only. */
+function notesOf(context: Context, home: string, ids: readonly string[], clearance: Clearance): Notes {
+  const shown: HandoffFile[] = []
+  const withheld: string[] = []
+  for (const id of ids) {
+    checkReach(context, {
+      location: locationOf(context, home),
+      action: 'read',
+      branch: MEMORY,
+      path: `/${notePath(id)}`,
+    })
+    const note = getNote(context.view, home, id, context.clearance)
+    if (!dominates(clearance, note.label)) {
+      withheld.push(id)
+      continue
+    }
+    shown.push({ path: notePath(id), text: fromUtf8(renderNote(note)) ?? '', label: note.label })
+  }
+  return { shown, withheld }
+}
+
+type Minting = {
+  readonly home: string
+  readonly base: string | null
+  readonly files: Notes
+  readonly clearance: Clearance
+}
+
+function mint(tx: Transaction, context: Context, { home, base, files, clearance }: Minting, input: Offer): Handoff {
+  const now = context.clock.now()
+  const ttlMs = input.ttl_ms ?? DEFAULT_TTL_MS
+  const id = newHandoffId(now)
+  const parent = nodeChain(tx)
+  const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
+  const asked: Lease = {
+    type: 'urn:csb:lease:1',
+    locations: [locationOf(context, home)],
+    actions: ['read', 'propose'],
+    paths: [...(input.paths ?? [RESULTS])],
+    branches: [handoffBranch(id)],
+    labels_max: clearance.level,
+    ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
+  }
+  const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
+  const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
+  const lease = meet(meet(own, caller) ?? own, asked) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
+  const grant = signGrant(
+    draftGrant({
+      type: 'single',
+      from: { name: context.identity.name, did: context.key.did },
+      to: { name: `handoff ${id}`, did: input.did },
+      audience: [input.did],
+      scope: [`agent-${input.agent}`],
+      level: 'request',
+      now,
+      ttlMs,
+      parent: root,
+      task: id,
+      lease,
+    }),
+    context.key,
+  )
+  const chain = [...parent, grant]
+  storeGrant(tx, { chain })
+  return createHandoff(
+    {
+      id,
+      key: context.key,
+      to: input.did,
+      agent: input.agent,
+      home,
+      base,
+      text: input.text,
+      context: input.context ?? null,
+      files: files.shown,
+      chain,
+      taint: { level: 'public', integrity: 'owner', tags: [] },
+      expiresAt: now + ttlMs,
+    },
+    clearance,
+    now,
+  )
+}
+
+async function exchange(context: Context, did: string, handoff: Handoff): Promise<unknown> {
+  const port = await context.peers.session(did, 'handoff', {}, { signal: context.signal })
+  try {
+    await port.send(handoff)
+    const result = await resultFrom(port, did)
+    await port.close()
+    return result
+  } catch (error) {
+    port.abort(error as Error)
+    throw error
+  }
+}
+
+/** The other side says now and then that it is still at work; the first other message is the result. */
+async function resultFrom(port: MessagePort, did: string): Promise<unknown> {
+  for (;;) {
+    const message = (await port.receive()) ?? fail('PEER_UNREACHABLE', { did })
+    if ((message as { working?: unknown }).working !== true) return message
+  }
+}
+
+/** What came back becomes a branch of the home: nothing else moves. */
+function commitResult(
+  tx: Transaction,
+  context: Context,
+  handoff: Handoff,
+  result: { files: readonly { path: string; text: string }[] },
+) {
+  return commitFiles(tx, {
+    home: handoff.home,
+    branch: handoffBranch(handoff.id),
+    ...(handoff.base === null ? {} : { from: handoff.base }),
+    changes: result.files.map(({ path, text }) => ({ path, bytes: utf8(text) })),
+    labels: result.files.map(({ path }) => ({
+      path,
+      // it was made on another node: no better than what it read there, and never the owner's word
+      label: { ...parseLabel(handoff.taint), integrity: 'external' as const },
+    })),
+    author: authorOf(context),
+    message: `result of ${handoff.id}`,
+    trailers: trailersOf(context),
+    now: context.clock.now(),
+  })
+}

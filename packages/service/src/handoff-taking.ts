@@ -1,0 +1,138 @@
+/**
+ * Taking work in: a package whose chain leads from an origin this node trusts, run by an agent of this node under what
+ * is left of its lease, answered with a signed result. Nothing of this node's own home is within its reach.
+ * @clause L4.4
+ */
+import { delay, fail, toNodeError, type Handoff, type Lease } from '@csb/core'
+import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
+import { effectiveNow, isAtMost, isRevoked, meet, trusted, verifyChain } from '@csb/authority'
+import { checkFiles, createResult, handoffBranch, handoffHash, openHandoff } from '@csb/sync'
+import { key } from '@csb/store'
+import { locationOf, type Context } from './operation.ts'
+import type { MessagePort } from './peers.ts'
+import { prepareRun, visitorCeiling } from './runs.ts'
+
+/** Well below the silence that ends a stream. */
+const WORKING_MS = 20_000
+
+/** The other side: check the package, run the agent under what is left of its lease, sign what came of it. */
+export async function takeHandoff(context: Context, _input: unknown, port: MessagePort): Promise<void> {
+  const from = context.principal.did ?? fail('UNAUTHENTICATED')
+  const now = effectiveNow(context.view, context.clock.now())
+  const handoff = openHandoff(await port.receive(), from, context.key.did, { level: 'sealed', tags: ['*'] }, now)
+  const agent = getAgent(context.view, handoff.agent)
+  const { lease, leafHash } = accept(context, handoff, agent, now)
+  await context.write(
+    (tx) => {
+      // a package works once, also when its first run was cut short; and no peer writes over what this node offered
+      if (tx.has(key('handoff', handoff.id))) fail('REPLAYED', { handoff: handoff.id })
+      tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) })
+    },
+    () => ({ handoff: handoff.id, from, agent: agent.id, lease: leafHash }),
+  )
+  const { result, failure } = await whileTelling(port, work(context, handoff, lease, agent.id))
+  const { seq, value } = await context.tell(
+    (tx) => {
+      const told = { outcome: failure === null ? ('completed' as const) : ('failed' as const), code: failure }
+      tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: told.outcome })
+      return told
+    },
+    (told) => ({ handoff: handoff.id, to: from, ...told }),
+  )
+  await port.send(
+    createResult(
+      {
+        handoff: handoff.id,
+        to: from,
+        outcome: value.outcome,
+        code: value.code,
+        text: result.text ?? '',
+        files: value.outcome === 'completed' ? [...(result.files ?? [])] : [],
+        lease: leafHash,
+        record: { seq: seq.seq, leaf: `sha256:${seq.leaf}` },
+        finished_at: context.clock.now(),
+      },
+      context.key,
+    ),
+  )
+  await port.close()
+}
+
+/** The chain must lead from an origin that is trusted here to this node; the lease it ends in is met with the ceiling. */
+function accept(
+  context: Context,
+  handoff: Handoff,
+  agent: AttachedAgent,
+  now: number,
+): { lease: Lease; leafHash: string } {
+  const verified = verifyChain({
+    chain: handoff.chain,
+    now,
+    audience: context.key.did,
+    isRevoked: (hash, by) => isRevoked(context.view, hash, by),
+    trustedRoot: (did) => trusted(context.view, did),
+  })
+  const { leaf } = verified
+  if (leaf.delegation.grantee_key !== context.key.did || leaf.delegation.task !== handoff.id) {
+    fail('GRANT_INVALID', { reason: 'holder_mismatch' })
+  }
+  const origin = trusted(context.view, verified.rootDid)
+  if (origin === undefined || !isAtMost('request', origin.ceiling)) fail('DENIED', { reason: 'over_ceiling' })
+  if (agent.accept === 'nobody') fail('DENIED', { reason: 'that agent takes no work from other nodes' })
+  const given = verified.lease ?? fail('LEASE_REQUIRED', { reason: 'the handoff holds no lease' })
+  const ceiling: Lease = {
+    type: 'urn:csb:lease:1',
+    locations: given.locations,
+    actions: ['read', 'propose'],
+    paths: ['/'],
+    branches: [handoffBranch(handoff.id)],
+    labels_max: 'sealed',
+    label_tags: ['*'],
+  }
+  return { lease: meet(given, ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'actions' }), leafHash: verified.leafHash }
+}
+
+/** An agent may take longer than a stream may be silent. */
+async function whileTelling<T>(port: MessagePort, done: Promise<T>): Promise<T> {
+  const ended = new AbortController()
+  const telling = (async () => {
+    for (;;) {
+      await delay(WORKING_MS, ended.signal)
+      await port.send({ working: true })
+    }
+  })()
+  telling.catch(() => undefined) // it ends by being stopped, or with the stream, which the result will meet
+  try {
+    return await done
+  } finally {
+    ended.abort()
+  }
+}
+
+type Worked = { readonly result: AgentResult; readonly failure: string | null }
+
+async function work(context: Context, handoff: Handoff, lease: Lease, agentId: string): Promise<Worked> {
+  const agent = getAgent(context.view, agentId)
+  let result: AgentResult = {}
+  try {
+    const prepared = await prepareRun(context, {
+      agent,
+      task: handoff.id,
+      input: {
+        handoff: { id: handoff.id, from: handoff.from, branch: handoffBranch(handoff.id), paths: lease.paths ?? [] },
+        message: { role: 'ROLE_USER', parts: [{ text: handoff.task.text }] },
+        files: handoff.files.map(({ path, text }) => ({ path, text })),
+      },
+      // its reach is the package and its answer: nothing of this node's own home
+      ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
+      signal: context.signal,
+    })
+    for await (const event of prepared.events()) if (event.kind === 'result') result = event.result
+    checkFiles(lease, handoff, result.files ?? [])
+    return { result, failure: null }
+  } catch (error) {
+    return { result: { text: result.text ?? '' }, failure: toNodeError(error).code }
+  } finally {
+    context.runs.reads.delete(handoff.id)
+  }
+}
