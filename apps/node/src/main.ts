@@ -5,6 +5,7 @@ import { EXIT, NodeError } from '@csb/core'
 import { VERSION } from '@csb/node'
 import { agentCommands } from './commands/agents.ts'
 import { authorityCommands } from './commands/authority.ts'
+import { gateCommands } from './commands/gate.ts'
 import { nodeCommands } from './commands/node.ts'
 import { noteCommands } from './commands/notes.ts'
 import { peerCommands } from './commands/peers.ts'
@@ -39,6 +40,7 @@ noteCommands(program)
 agentCommands(program)
 peerCommands(program)
 authorityCommands(program)
+gateCommands(program)
 recordCommands(program)
 
 program.commandsGroup(t('group.any'))

@@ -3,7 +3,9 @@ import { EXIT, delay, toNodeError, type NodeError } from '@csb/core'
 import { isPlain } from '@csb/node'
 import { hintFor, messageFor, t } from './texts.ts'
 
-const STEERING = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** Controls, bidi and zero-width marks, line ends in disguise, tags, variation selectors, fillers, private and no characters. */
+const STEERING =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu
 const SECOND_MS = 1000
 
 const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
@@ -115,4 +117,12 @@ export async function askSecret(question: string): Promise<string | undefined> {
   const { isCancel, password } = await import('@clack/prompts')
   const answer = await password({ message: question })
   return isCancel(answer) ? undefined : answer
+}
+
+/** Ask for a word that has to be typed; there is no answer that Enter gives. Undefined where there is nobody to ask. */
+export async function askWord(question: string): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
+  const { isCancel, text } = await import('@clack/prompts')
+  const answer = await text({ message: question, output: process.stderr })
+  return isCancel(answer) ? '' : answer
 }

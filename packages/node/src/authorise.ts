@@ -151,7 +151,8 @@ function typeOf({ task }: Delegating, isGlobal: boolean): Delegation['type'] {
   return isGlobal ? 'global' : 'scoped'
 }
 
-async function identityIn(directory: string): Promise<Identity> {
+/** Who the node in a folder is. @throws NOT_INITIALISED */
+export async function identityIn(directory: string): Promise<Identity> {
   return (await readJson(directory, 'identity')) as Identity
 }
 

@@ -15,4 +15,5 @@ export {
 export { connect, createClient, type Client } from './client.ts'
 export { importNotes, type ImportReport } from './import-notes.ts'
 export { delegateTo, leaseFor, revokeGrant, shareWith, type Desk } from './authorise.ts'
+export { decideCard, reviewCard, type Review, type ShownCard } from './decide.ts'
 export { connectCloud } from '@csb/http'

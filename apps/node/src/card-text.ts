@@ -1,0 +1,136 @@
+/**
+ * A gate card in words: everything that is signed, and what it is about. Each value that somebody else chose is
+ * quoted and escaped for itself, so that none can pass for a line of the card.
+ */
+import type { Review } from '@csb/node'
+import { named } from './context.ts'
+import { inline } from './terminal.ts'
+import { t, type TextKey } from './texts.ts'
+
+type Card = Review['card']
+type Change = Review['changes'][number]
+type CardLease = NonNullable<Card['asked_by']['lease']>
+
+/** Deletions and labels are looked at first. */
+const ORDER = ['delete', 'label', 'change', 'rename', 'add']
+const DIGEST_CHARS = 19
+
+export const isRed = ({ risks }: Card): boolean => risks.some(({ severity }) => severity === 'red')
+
+/**
+ * @param most changes that are printed of a card without red; a red one is printed whole
+ */
+export function cardText({ card, digest, state, field, changes }: Review, most = Number.POSITIVE_INFINITY): string {
+  const sorted = changes.toSorted((a, b) => ORDER.indexOf(a.op) - ORDER.indexOf(b.op))
+  const shown = isRed(card) ? sorted : sorted.slice(0, most)
+  const left = sorted.length - shown.length
+  const { lease } = card.asked_by
+  return t('gate.card', {
+    meaning: inline(card.meaning),
+    id: inline(card.id),
+    home: inline(card.home),
+    owner: quoted(card.owner.name, card.owner.did),
+    target: quote(card.target),
+    source: quote(card.source),
+    asker: quoted(card.asked_by.name, card.asked_by.did),
+    exec: inline(card.exec),
+    askerLease: leaseText(lease),
+    makers: makersText(card),
+    risks: risksText(card),
+    ...card.changes,
+    conflicts: card.conflicts,
+    changes: [
+      ...shown.map(changeText),
+      ...(left > 0 ? [t('gate.more', { count: left, card: inline(card.id) })] : []),
+    ].join('\n'),
+    base: inline(card.base),
+    head: inline(card.head),
+    tree: card.result_tree === null ? '-' : inline(card.result_tree),
+    diff: inline(card.diff),
+    labels: card.labels.map(inline).join(', '),
+    taint: card.taint ? t('yes') : '-',
+    lease: lease === null ? '-' : inline(lease.hash),
+    policy: inline(card.policy),
+    size: card.log.size,
+    root: inline(card.log.root),
+    digest,
+    state: t('gate.state', { state, field: field === null ? '' : `: ${inline(field)}` }),
+    until: new Date(card.expires_at).toISOString(),
+  })
+}
+
+/** One line for a list. */
+export function cardLine({ card, digest, state }: Omit<Review, 'changes'>): string {
+  const red = card.risks.filter(({ severity }) => severity === 'red').map(({ id }) => inline(id))
+  const risks = red.length === 0 ? '' : `  RED ${red.join(', ')}`
+  return `${inline(card.id)}  ${state.padEnd(8)}  ${digest.slice(0, DIGEST_CHARS)}  ${inline(card.meaning)}${risks}`
+}
+
+const quote = (text: string): string => `"${inline(text)}"`
+
+/** A name is never shown without the end of the key it stands for. */
+const quoted = (name: string | null, did: string | null): string =>
+  did === null ? quote(name ?? '-') : `"${inline(name ?? '-')}" ${named('', did).trim()}`
+
+function leaseText(lease: CardLease | null): string {
+  if (lease === null) return t('gate.no-lease')
+  if (lease.chain.length === 0) return t('gate.unknown-lease', { hash: inline(lease.hash) })
+  const lines = lease.chain.map(({ from, to, level }, at) =>
+    t('gate.granted', {
+      from: quoted(from.name, from.did),
+      to: quoted(to.name, to.did),
+      level: inline(level),
+      revoked: lease.revoked && at === lease.chain.length - 1 ? t('grants.revoked') : '',
+    }),
+  )
+  const reach = lease.lease
+  if (reach === null) return lines.join('\n')
+  const listed = (list: readonly string[] | undefined) =>
+    list === undefined || list.length === 0 ? t('gate.nothing') : list.map(inline).join(' ')
+  const may = t('gate.may', {
+    actions: listed(reach.actions),
+    branches: listed(reach.branches),
+    paths: listed(reach.paths),
+    labels: inline(reach.labels_max ?? 'public'),
+    until: lease.expires_at === null ? t('gate.ever') : new Date(lease.expires_at).toISOString(),
+  })
+  return [...lines, may].join('\n')
+}
+
+function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): string {
+  const lines = makers.flatMap(({ run, actor, lease, commits, reads, label }) => [
+    t('gate.maker', {
+      run: inline(run ?? '-'),
+      actor: actor === null ? '-' : quoted(actor.name, actor.did),
+      commits,
+      reads,
+      label: inline(label),
+    }),
+    leaseText(lease),
+  ])
+  if (more > 0) lines.push(t('gate.more-makers', { count: more }))
+  if (unrecorded > 0) lines.push(t('gate.unrecorded', { count: unrecorded }))
+  return lines.map((line) => `${line}\n`).join('')
+}
+
+function risksText({ risks }: Card): string {
+  if (risks.length === 0) return t('risk.none')
+  const lines = risks.map(({ id, severity, count }) =>
+    t('gate.risk', { severity: severity === 'red' ? 'RED  ' : 'amber', text: t(`risk.${id}` as TextKey), count }),
+  )
+  return lines.join('\n')
+}
+
+function changeText(change: Change): string {
+  const { op, path, path_old: from, size_old: sizeOld, size_new: sizeNew } = change
+  const both = (before: string | number | null, after: string | number | null) =>
+    before === after ? inline(String(after)) : `${inline(String(before ?? '-'))} -> ${inline(String(after ?? '-'))}`
+  return t('gate.change', {
+    op: op.padEnd(6),
+    path: quote(path),
+    from: from === undefined ? '' : ` <- ${quote(from)}`,
+    size: `${both(sizeOld, sizeNew)} bytes`,
+    mode: change.mode_old === change.mode_new ? '' : `  mode ${both(change.mode_old, change.mode_new)}`,
+    label: `  ${both(change.label_old, change.label_new)}`,
+  })
+}

@@ -1,0 +1,102 @@
+/** csb gate, label: what only the owner lets happen. Nothing is approved by Enter, and nothing that was not shown. */
+import type { Command } from 'commander'
+import { delay, fail, systemClock } from '@csb/core'
+import { decideCard, reviewCard, type Review, type ShownCard } from '@csb/node'
+import { cardLine, cardText, isRed } from '../card-text.ts'
+import { acting, labelOf, route, type Stand } from '../context.ts'
+import { askWord, inline } from '../terminal.ts'
+import { t } from '../texts.ts'
+
+type Decision = 'approve' | 'reject'
+type Deciding = { readonly yes?: boolean; readonly digest?: string }
+
+/** Changes printed before the question; a red card is printed whole. */
+const SHOWN_CHANGES = 200
+/** A card with red on it is looked at for at least this long. */
+const DWELL_MS = 3000
+
+export function gateCommands(program: Command): void {
+  const gate = program.command('gate').description(t('gate.about'))
+  gate
+    .command('list')
+    .description(t('gate.list.about'))
+    .option('--all', t('gate.list.all'))
+    .action(
+      acting<{ all?: boolean }>(async ({ client, out }, _args, { all }) => {
+        const path = route(['v1', 'gate'], all === true ? { all: 'true' } : {})
+        const found = await (await client()).call<{ items: ShownCard[] }>('GET', path)
+        out.answer(found, found.items.length === 0 ? t('gate.none') : found.items.map(cardLine).join('\n'))
+      }),
+    )
+  gate
+    .command('show <card>')
+    .description(t('gate.show.about'))
+    .action(
+      acting<object, [string]>(async ({ client, out }, [id]) => {
+        const review = await reviewCard(await client(), id)
+        out.answer(review, cardText(review))
+      }),
+    )
+  for (const decision of ['approve', 'reject'] as const) {
+    gate
+      .command(`${decision} <card>`)
+      .description(t(`gate.${decision}.about`))
+      .option('--yes', t('gate.yes'))
+      .option('--digest <digest>', t('gate.digest'))
+      .action(acting<Deciding, [string]>((stand, [id], given) => decideOn(stand, id, decision, given)))
+  }
+  labelCommands(program)
+}
+
+function labelCommands(program: Command): void {
+  const label = program.command('label').description(t('label.about'))
+  label
+    .command('file <branch> <path>')
+    .description(t('label.file.about'))
+    .argument('<label>', t('option.label'), labelOf)
+    .action(
+      acting<object, [string, string, string]>(async ({ client, out }, [branch, path, text]) => {
+        const done = await (await client()).call('PUT', '/v1/files/label', { branch, path, label: text })
+        out.answer(done, t('label.done', { what: inline(path), label: text }))
+      }),
+    )
+  label
+    .command('note <id>')
+    .description(t('label.note.about'))
+    .argument('<label>', t('option.label'), labelOf)
+    .action(
+      acting<object, [string, string]>(async ({ client, out }, [id, text]) => {
+        const done = await (await client()).call('PUT', route(['v1', 'memory', id, 'label']), { label: text })
+        out.answer(done, t('label.done', { what: inline(id), label: text }))
+      }),
+    )
+}
+
+async function decideOn({ client, desk, out, isJson }: Stand, id: string, decision: Decision, given: Deciding) {
+  const review = await reviewCard(await client(), id)
+  const shownAt = systemClock.now()
+  // a digest that was typed is one that was looked at: --yes alone says nothing of what it is said to
+  if (given.digest !== undefined && given.digest !== review.digest) fail('GATE_STALE', { card: id, field: 'card' })
+  if (given.yes === true) {
+    if (given.digest === undefined) fail('INVALID_INPUT', { option: '--yes', needs: '--digest' })
+  } else {
+    if (isJson) fail('INVALID_INPUT', { option: '--json', needs: '--yes --digest' })
+    out.notice(cardText(review, SHOWN_CHANGES))
+    if (!(await isMeant(review, decision))) {
+      out.answer({ card: id, outcome: 'left' }, t('gate.left'))
+      return
+    }
+  }
+  const done = await decideCard(await desk(), { review, decision, shownAt })
+  out.answer(done, done.outcome === 'approved' ? t('gate.done.approved', done) : t('gate.done.rejected', done))
+}
+
+/** Does the person type what stands for this decision? What deletes, lowers a label or is red takes the target's name. */
+async function isMeant({ card }: Review, decision: Decision): Promise<boolean> {
+  const isGrave = decision === 'approve' && (isRed(card) || card.changes.delete > 0 || card.kind === 'lower-label')
+  const word = isGrave ? card.target : t(`gate.word.${decision}`)
+  if (isGrave) await delay(DWELL_MS)
+  const typed = await askWord(t(`gate.question.${decision}`, { word: `"${inline(word)}"` }))
+  if (typed === undefined) fail('INVALID_INPUT', { needs: 'a terminal to ask at, or --yes --digest' })
+  return typed === word
+}

@@ -1,0 +1,65 @@
+/**
+ * Deciding at the gate from the command line: fetch a card with everything it is about, check that it hashes to what
+ * the node says, and sign. What is signed is what was fetched; the key is open for that one signature.
+ * @clause L1.7
+ */
+import { fail } from '@csb/core'
+import { cardDigest, changesDigest, signApproval, type Card, type GateChange } from '@csb/authority'
+import { identityIn, type Desk } from './authorise.ts'
+import type { Client } from './client.ts'
+
+/** A card as the node shows it. */
+export type ShownCard = {
+  readonly card: Card
+  /** `sha256:…` of the card */
+  readonly digest: string
+  readonly state: 'open' | 'approved' | 'rejected' | 'void'
+  /** what differed, where it is void */
+  readonly field: string | null
+}
+
+/** A card with all of its changes, both checked against their digests. */
+export type Review = ShownCard & { readonly changes: readonly GateChange[] }
+
+type Page = ShownCard & { readonly changes: readonly GateChange[]; readonly next_page: number | null }
+
+/**
+ * Fetch a card and all of its changes.
+ * @throws GATE_STALE with the field whose digest is not the one that is shown; NOT_FOUND
+ */
+export async function reviewCard(client: Client, id: string): Promise<Review> {
+  const pageOf = (page: number) => client.call<Page>('GET', `/v1/gate/${encodeURIComponent(id)}?page=${page}`)
+  const first = await pageOf(0)
+  const changes = [...first.changes]
+  for (let next = first.next_page; next !== null;) {
+    const page = await pageOf(next)
+    changes.push(...page.changes)
+    next = page.next_page
+  }
+  const { card, digest, state, field } = first
+  if (card.id !== id || cardDigest(card) !== digest) fail('GATE_STALE', { card: id, field: 'card' })
+  if (changesDigest(changes) !== card.diff) fail('GATE_STALE', { card: id, field: 'diff' })
+  return { card, digest, state, field, changes }
+}
+
+export type Deciding = {
+  readonly review: Review
+  readonly decision: 'approve' | 'reject'
+  /** ms since epoch: when it was shown */
+  readonly shownAt: number
+}
+
+/**
+ * Sign a decision as the owner and hand it to the node.
+ * @throws GRANT_INVALID where the key is not the owner's of that home, or the card is of another node
+ */
+export async function decideCard(
+  desk: Desk,
+  { review, decision, shownAt }: Deciding,
+): Promise<{ readonly card: string; readonly outcome: string; readonly commit?: string }> {
+  const { card } = review
+  const { did } = await identityIn(desk.directory)
+  if (card.nas !== did) fail('GRANT_INVALID', { reason: 'wrong_audience', field: 'nas' })
+  const approval = signApproval({ card, decision, shownAt, now: desk.now }, desk.owner)
+  return desk.client.call('POST', `/v1/gate/${encodeURIComponent(card.id)}/${decision}`, approval)
+}
