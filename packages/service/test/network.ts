@@ -1,0 +1,114 @@
+/** A network that joins services directly: the border `Peers` as it is, with JSON text between the two sides. */
+import { NodeError, canonicalize, errorFromJSON, toNodeError, type AgentRecord, type KeyPair } from '@csb/core'
+import type { Caller, EnvelopeReply, MessagePort, Peers, Service } from '../src/index.ts'
+
+const OPERATIONS = { sync: 'sync.serve', handoff: 'handoff.receive', delegation: 'authority.receive' } as const
+
+export type Network = {
+  join(did: string, service: Service): void
+  peersOf(key: KeyPair): Peers
+  /** what was published, newest last */
+  readonly published: AgentRecord[]
+  /** texts that crossed a session, with who said them */
+  readonly heard: { readonly from: string; readonly text: string }[]
+  /** dids that can not be reached */
+  readonly away: Set<string>
+}
+
+export function createNetwork(): Network {
+  const services = new Map<string, Service>()
+  const published: AgentRecord[] = []
+  const heard: { from: string; text: string }[] = []
+  const away = new Set<string>()
+
+  const reach = (from: string, did: string): Service => {
+    const found = services.get(did)
+    if (found === undefined || away.has(did) || away.has(from)) throw new NodeError('PEER_UNREACHABLE', { did })
+    return found
+  }
+  const caller = (did: string): Caller => ({ kind: 'peer', did, door: 'libp2p' })
+
+  return {
+    published,
+    heard,
+    away,
+    join: (did, service) => void services.set(did, service),
+    peersOf: ({ did, peerId }) => ({
+      addresses: () => [`/ip4/127.0.0.1/tcp/1/p2p/${peerId}`],
+      list: async () =>
+        [...services.keys()]
+          .filter((other) => other !== did)
+          .map((other) => ({ did: other, peerId: '', addresses: [], connected: true })),
+      dial: async () => Promise.reject(new NodeError('PEER_UNREACHABLE')),
+      request: async function* (envelope) {
+        const target = reach(did, envelope.to)
+        const sent: unknown = JSON.parse(canonicalize(envelope))
+        for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
+          yield reply as EnvelopeReply
+      },
+      card: async (to, agent) => reach(did, to).perform(caller(did), 'agents.card', { agent }),
+      findRecord: async (to) => published.findLast((record) => record.did === to),
+      findProviders: async (capability) => published.filter((record) => record.capabilities.includes(capability)),
+      publish: async (record) => void published.push(record),
+      session: async (to, kind, input) => {
+        const target = reach(did, to)
+        const { mine, theirs } = createPorts(did, to, heard)
+        void target.attend(caller(did), OPERATIONS[kind], input, theirs).then(
+          () => theirs.close(),
+          (error: unknown) => mine.broken(toNodeError(error)),
+        )
+        return mine
+      },
+    }),
+  }
+}
+
+type Item = { readonly text: string } | { readonly error: NodeError } | 'end'
+
+function createPorts(left: string, right: string, heard: { from: string; text: string }[]) {
+  const end = (from: string, inbox: Queue, outbox: Queue): MessagePort & { broken(error: NodeError): void } => ({
+    send: async (message) => {
+      const text = canonicalize(message)
+      heard.push({ from, text })
+      outbox.push({ text })
+    },
+    receive: async () => {
+      const item = await inbox.next()
+      if (item === 'end') return undefined
+      if ('error' in item) throw errorFromJSON(item.error.toJSON())
+      return JSON.parse(item.text) as unknown
+    },
+    close: async () => outbox.push('end'),
+    abort: (reason) => outbox.push({ error: toNodeError(reason) }),
+    broken: (error) => inbox.push({ error }),
+  })
+  const toLeft = createQueue()
+  const toRight = createQueue()
+  return { mine: end(left, toLeft, toRight), theirs: end(right, toRight, toLeft) }
+}
+
+type Queue = ReturnType<typeof createQueue>
+
+function createQueue() {
+  const items: Item[] = []
+  const wakers: (() => void)[] = []
+  return {
+    push: (item: Item) => {
+      items.push(item)
+      wakers.shift()?.()
+    },
+    next: async (): Promise<Item> => {
+      for (;;) {
+        const item = items.shift()
+        if (item !== undefined) {
+          // an end stays an end
+          if (item === 'end' || 'error' in item) items.unshift(item)
+          return item
+        }
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wakers.push(resolve)
+        await promise
+      }
+    },
+  }
+}
