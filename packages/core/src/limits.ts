@@ -127,6 +127,20 @@ export const LIMITS = {
   pieceBytes: 256 * KiB,
   /** Deltas one on another that are kept as they came; git itself stops at 50. */
   deltaChain: 64,
+  /** Deltas one on another in a pack that comes in, or that are read; git's own most is below it but for odd settings. */
+  packChain: 512,
+  /** One push. Its index takes about 90 bytes of memory an object. */
+  packBytes: 4096 * MiB,
+  packObjects: 500_000,
+  /** What may come of all objects of a pack together: a bomb is a small pack that makes much more. */
+  packInflatedBytes: 16_384 * MiB,
+  /** An object that comes as a delta, and its base: both are held in memory to make it. */
+  deltaBytes: 32 * MiB,
+  treeBytes: 8 * MiB,
+  /** Header and message; signatures are part of it. */
+  commitBytes: 1 * MiB,
+  /** Objects of a push that are written in one batch. */
+  packBatchBytes: 4 * MiB,
   /** Bodies that one walk through history keeps in memory. */
   objectCacheBytes: 16 * MiB,
   /** A message of a commit; what is longer belongs into a file. */
@@ -143,9 +157,19 @@ export const LIMITS = {
   /** guard.md 1.7, MEM-005 5.2: what a merge deletes can be restored for this long. */
   recycleMs: 30 * DAY,
   /** Objects that one step of the garbage collection looks at: a few ms in which nobody else writes. */
-  collectStepObjects: 500,
+  collectStepObjects: 1_000,
   /** What one damaged object is listed as needed by, of each kind. */
   checkNeededBy: 200,
+  /** An archive: objects whose ids are kept in memory while they are walked or checked, about 120 bytes each. */
+  archiveObjects: 1_000_000,
+  /** One line of an archive: a ref, a tombstone, an entry of a record. */
+  archiveLineBytes: 1 * MiB,
+  /** Lines of an archive that are held until its end proved it whole. */
+  archiveHeldBytes: 32 * MiB,
+  /** What an import stages in one batch. */
+  archiveBatchBytes: 1 * MiB,
+  /** An export that was broken off can be resumed for this long; until then nothing of it is collected. */
+  exportMs: 1 * DAY,
   recordGroup: 256,
   /** Free space from which a database is opened again after a full disk: its log of up to 4 MiB is written anew. */
   reopenBytes: 8 * MiB,

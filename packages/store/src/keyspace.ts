@@ -16,6 +16,8 @@ export const TABLES = {
   deltaChild: 'fd',
   /** home / branch -> JSON ref (files) */
   ref: 'fr',
+  /** home / name -> JSON tag: an object of any kind, most often one of kind tag (files) */
+  tag: 'fg',
   /** home / oid, home / `/path` -> empty: a forgotten blob is not read, a forgotten path not written again (files) */
   erased: 'fx',
   /** home / epoch / clearance / `c` commit, `t` tree in its place -> JSON what a reader sees of it (files) */
@@ -75,7 +77,7 @@ export const TABLES = {
   /** run id / seq -> empty (authority/record) */
   recordByRun: 'rr',
 
-  /** home / did of a node / seq -> JSON entry of another node's record that came with a home (guard) */
+  /** home / commit oid -> JSON entry of another node's record that came with a home (files) */
   foreignRecord: 'rx',
 
   /** agent id -> JSON attached agent (agents) */
