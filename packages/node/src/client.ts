@@ -5,7 +5,7 @@
 import { request as http, type IncomingMessage } from 'node:http'
 import { request as https } from 'node:https'
 import { text as readAll } from 'node:stream/consumers'
-import { errorFromJSON, fail } from '@csb/core'
+import { errorFromJSON, fail, type NodeError } from '@csb/core'
 import { readJson, readText } from './data-folder.ts'
 
 /** Why a node is not reached: it is not there, or it is and does not answer. */
@@ -55,11 +55,9 @@ export function createClient(url: string, token: string): Client {
     stream: async function* (path, body) {
       const response = await ask('POST', path, body, 'text/event-stream')
       if (!isOk(response)) throw problemOf(await readBody(response))
-      for await (const text of events(response)) {
-        const { result, error } = JSON.parse(text) as { result?: unknown; error?: { data?: unknown } }
-        if (error !== undefined) throw errorFromJSON(Array.isArray(error.data) ? error.data.at(-1) : error.data)
-        yield result
-      }
+      // what fails before its first event is answered like a plain call
+      if (!isStream(response)) yield resultOf((await readBody(response)) as RpcAnswer)
+      else for await (const text of events(response)) yield resultOf(JSON.parse(text) as RpcAnswer)
     },
   }
 }
@@ -75,6 +73,23 @@ function isAlive(pid: number): boolean {
   }
 }
 
+type RpcAnswer = { readonly result?: unknown; readonly error?: RpcError }
+type RpcError = { readonly data?: readonly { readonly metadata?: Readonly<Record<string, unknown>> }[] }
+
+function resultOf({ result, error }: RpcAnswer): unknown {
+  if (error !== undefined) throw rpcErrorOf(error)
+  return result
+}
+
+/** A google.rpc ErrorInfo carries the code of the table in its metadata, and of the details what is text. */
+function rpcErrorOf({ data }: RpcError): NodeError {
+  const { code, retryable: _, request_id: _id, ...details } = data?.[0]?.metadata ?? {}
+  return errorFromJSON({ code, details })
+}
+
+const isStream = ({ headers }: IncomingMessage): boolean =>
+  headers['content-type']?.startsWith('text/event-stream') === true
+
 const isOk = ({ statusCode = 500 }: IncomingMessage): boolean => statusCode >= 200 && statusCode < 300
 
 async function readBody(response: IncomingMessage): Promise<unknown> {
@@ -88,10 +103,10 @@ async function readBody(response: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** An RFC 9457 problem carries the code and details of the table. */
-const problemOf = (value: unknown) => {
-  const { details, ...rest } = (value ?? {}) as { details?: unknown }
-  return errorFromJSON({ ...rest, details: details ?? rest })
+/** An RFC 9457 problem carries the code and details of the table; the A2A door answers with JSON-RPC errors. */
+function problemOf(value: unknown): NodeError {
+  const { details, error, ...rest } = (value ?? {}) as { details?: unknown; error?: RpcError }
+  return error === undefined ? errorFromJSON({ ...rest, details: details ?? rest }) : rpcErrorOf(error)
 }
 
 /** The `data:` of each server-sent event. */
