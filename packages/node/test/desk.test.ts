@@ -116,8 +116,11 @@ describe('the client', () => {
       code: 'INVALID_INPUT',
       details: { errors: expect.any(Array) as unknown[] },
     })
-    const stream = client.stream('/a2a/nobody', { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: {} })
-    await expect(stream.next()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const message = { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'hi' }] }
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } }
+    await expect(client.stream('/a2a/nobody', body).next()).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    const stranger = createClient(client.url, 'csb_none')
+    await expect(stranger.stream('/a2a/nobody', body).next()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
   })
 
   test('streams what an agent says as it says it', async () => {
