@@ -18,7 +18,7 @@ const args = process.argv.slice(2)
 const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json')
 
 const program = new Command('csb')
-  .description(t('about'))
+  .usage(t('usage.frame'))
   .version(VERSION, '-V, --version', t('option.version'))
   .helpOption('-h, --help', t('option.help'))
   .helpCommand(false)

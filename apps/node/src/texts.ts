@@ -1,7 +1,8 @@
 /** Every sentence the command says to a person, by key. One catalogue; code holds no prose. */
 
 const EN = {
-  about: 'a peer-to-peer home for AI agents',
+  // on one line with the usage: the whole help has to fit a screen
+  'usage.frame': '[options] COMMAND - a peer-to-peer home for AI agents',
   'help.after':
     '\nExit codes: 0 done, 1 fault, 2 bad input, 3 refused, 4 not found, 5 busy or unreachable.\nStart here: csb start --init. Then: csb status, csb note add "...", csb COMMAND --help.',
   'usage.hint': 'How it is used: {command} --help',
