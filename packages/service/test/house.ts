@@ -59,6 +59,8 @@ export type House = {
   readonly dump: (isLeftOut?: (fullKey: string) => boolean) => Promise<Record<string, string>>
   readonly records: () => Promise<readonly Told[]>
   readonly idle: () => Promise<unknown>
+  /** stop, and start again on the same folder */
+  readonly reopen: () => Promise<House>
 }
 
 /** What the record says of one act. */
@@ -217,6 +219,11 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
       })
       const { hash } = await owned<{ hash: string }>('authority.accept', { grant: signed, token_hash: tokenHash(made) })
       return { kind: 'bearer', token: made, door: 'http', hash }
+    },
+    reopen: async () => {
+      await idle()
+      await store.close()
+      return createHouse({ ...init, name, owner, key: node, clock, home, folder })
     },
     grant: async (more) => {
       const signed = sign(more)
