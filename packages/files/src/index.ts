@@ -19,7 +19,7 @@ export { erasedBlobs, eraseVersions, type ErasedBlob, type LiveCopy } from './er
 export { applyRelabel, previewRelabel, type Relabel, type RelabelPreview } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'
 export { projectCommit, projectWithin } from './project.ts'
-export { type LabelRule, type RuledFile } from './project-tree.ts'
+export { seesEverything, type LabelRule, type RuledFile } from './project-tree.ts'
 export { applyProjected, type AppliedProjected, type ApplyProjected } from './project-back.ts'
 export { staleProjections } from './projection-memo.ts'
 export {
@@ -36,3 +36,20 @@ export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.
 export { listRecycled, removeBranch, restoreBranch, restoreRecycled, type Recycled } from './recycle.ts'
 export { createSnapshot } from './snapshots.ts'
 export { pinObjects, unpin, type Pin } from './pins.ts'
+export { listTags } from './tags.ts'
+export { checkTips, receivePack, type IncomingPack } from './push.ts'
+export { type PushedHistory, type PushRules } from './push-check.ts'
+export { commonOf, isEnough, planFetch, type FetchRequest } from './fetch-plan.ts'
+export { packFor } from './pack-write.ts'
+export { createHistory } from './history.ts'
+export { createObjectView } from './object-view.ts'
+export {
+  HEAD_REF,
+  changeRef,
+  checkRef,
+  currentOid,
+  listGitRefs,
+  parseGitName,
+  type GitName,
+  type RefChange,
+} from './git-refs.ts'

@@ -48,7 +48,7 @@ export function bodyOf(view: View, home: string, oid: string): Body | undefined 
   let at = oid
   let entry = storedAt(view, home, at)
   for (; entry?.base !== undefined; entry = storedAt(view, home, at)) {
-    if (deltas.length > LIMITS.deltaChain) return fail('OBJECT_DAMAGED', { home, oid, reason: 'chain of deltas' })
+    if (deltas.length > LIMITS.packChain) return fail('OBJECT_DAMAGED', { home, oid, reason: 'chain of deltas' })
     deltas.push(entry)
     at = entry.base
   }
@@ -64,20 +64,22 @@ export function bodyOf(view: View, home: string, oid: string): Body | undefined 
 /** Kind and length without the body where that can be had. @throws OBJECT_DAMAGED */
 export function shapeOf(view: View, home: string, oid: string): { kind: ObjectKind; bytes: number } | undefined {
   const entry = storedAt(view, home, oid)
+  const kind = entry === undefined ? undefined : kindAt(view, home, oid)
+  if (entry === undefined || kind === undefined) return undefined
+  if (entry.base !== undefined) return { kind, bytes: orDamaged(oid, () => deltaSizes(inflated(entry)).after) }
+  return { kind, bytes: entry.code === CODES.plain ? entry.size - 1 : entry.size }
+}
+
+/** Kind alone, from headers. @throws OBJECT_DAMAGED */
+export function kindAt(view: View, home: string, oid: string): ObjectKind | undefined {
+  let entry = storedAt(view, home, oid)
   if (entry === undefined) return undefined
-  if (entry.base === undefined) {
-    if (entry.code === CODES.plain) return { kind: plainKind(entry), bytes: entry.size - 1 }
-    const kind = entry.code === CODES.pieces ? 'blob' : kindOfCode(entry.code)
-    return { kind: kind ?? fail('OBJECT_DAMAGED', { home, oid, reason: 'type' }), bytes: entry.size }
+  for (let depth = 0; entry?.base !== undefined && depth <= LIMITS.packChain; depth++) {
+    entry = storedAt(view, home, entry.base)
   }
-  const bytes = orDamaged(oid, () => deltaSizes(inflated(entry)).after)
-  let below: StoredEntry | undefined = entry
-  for (let depth = 0; below?.base !== undefined && depth <= LIMITS.deltaChain; depth++) {
-    below = storedAt(view, home, below.base)
-  }
-  const code = below?.code === CODES.pieces ? CODES.blob : (below?.code ?? -1)
-  const kind = below?.code === CODES.plain ? plainKind(below) : kindOfCode(code)
-  return { kind: kind ?? fail('OBJECT_DAMAGED', { home, oid, reason: 'chain of deltas' }), bytes }
+  if (entry?.code === CODES.plain) return plainKind(entry)
+  const kind = entry?.code === CODES.pieces ? 'blob' : kindOfCode(entry?.code ?? -1)
+  return kind ?? fail('OBJECT_DAMAGED', { home, oid, reason: 'type' })
 }
 
 /** How many deltas an object stands on. */

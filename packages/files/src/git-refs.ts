@@ -1,0 +1,109 @@
+/**
+ * Names as git spells them, and what a push may do to them: branches under `refs/heads/`, snapshots and tags beside
+ * them, and `refs/for/<branch>`, which is no name but a way to propose. A branch whose head holds what was forgotten
+ * can not be sent and is not shown.
+ * @clause L0.2 L0.5 L1.4
+ */
+import { fail } from '@csb/core'
+import type { Transaction, View } from '@csb/store'
+import { createForgetBoundary } from './fetch-plan.ts'
+import { MAIN, MEMORY } from './homes.ts'
+import { readCommit } from './objects.ts'
+import { validateBranch } from './paths.ts'
+import { dropRef, getRef, isSnapshot, listRefs, moveRef } from './refs.ts'
+import { createTag, dropTag, getTag, listTags } from './tags.ts'
+
+export type GitRef = {
+  readonly name: string
+  readonly oid: string
+  /** what a tag leads to, where that is another object */
+  readonly peeled?: string
+}
+
+/** What a name of git stands for here. `branch` is also how a lease names it. */
+export type GitName =
+  | { readonly kind: 'branch'; readonly branch: string }
+  | { readonly kind: 'snapshot'; readonly branch: string }
+  | { readonly kind: 'tag'; readonly branch: string; readonly tag: string }
+  | { readonly kind: 'proposal'; readonly branch: string }
+
+/** One line of a push; null: nothing there before, or nothing after. */
+export type RefChange = { readonly name: string; readonly from: string | null; readonly to: string | null }
+
+/** Where `HEAD` leads. */
+export const HEAD_REF = `refs/heads/${MAIN}`
+
+/** First parts of branch names that other operations write. */
+const KEPT_APART = ['snapshots', 'tags', 'proposals', 'handoff']
+
+/**
+ * @throws INVALID_INPUT where the name is none; DENIED where nothing of that kind can be pushed
+ */
+export function parseGitName(name: string): GitName {
+  const [, area, rest = ''] = /^refs\/(heads|tags|snapshots|for)\/(.+)$/.exec(name) ?? []
+  if (area === undefined)
+    return fail('DENIED', {
+      reason: 'only branches, tags and refs/for/ are pushed',
+      name: name.slice(0, 200).toWellFormed(),
+    })
+  validateBranch(rest)
+  if (area === 'snapshots') return { kind: 'snapshot', branch: `snapshots/${rest}` }
+  if (area === 'tags') return { kind: 'tag', branch: `tags/${rest}`, tag: rest }
+  return area === 'for' ? { kind: 'proposal', branch: rest } : { kind: 'branch', branch: rest }
+}
+
+/** What can be fetched, by name. @throws NOT_FOUND without the home, OBJECT_DAMAGED */
+export async function listGitRefs(view: View, home: string): Promise<(GitRef & { readonly branch: string })[]> {
+  const isCut = await createForgetBoundary(view, home)
+  const isWhole = (commit: string): boolean => !isCut(readCommit(view, home, commit).tree)
+  const branches = (await listRefs(view, home))
+    .filter(({ commit }) => isWhole(commit))
+    .map(({ branch, commit }) => ({ name: `refs/${isSnapshot(branch) ? '' : 'heads/'}${branch}`, oid: commit, branch }))
+  const tags = (await listTags(view, home))
+    .filter(({ commit }) => isWhole(commit))
+    .map(({ name, oid, commit }) => ({
+      name: `refs/tags/${name}`,
+      oid,
+      branch: `tags/${name}`,
+      ...(oid === commit ? {} : { peeled: commit }),
+    }))
+  return [...branches, ...tags].sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/**
+ * Do one line of a push. Its objects are here, or staged.
+ * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
+ * @clause L0.2 L1.4
+ */
+export function changeRef(tx: Transaction, home: string, { name, from, to }: RefChange, now: number): void {
+  const asked = parseGitName(name)
+  checkRef(tx, home, asked)
+  if (asked.kind === 'tag') {
+    if (to === null) dropTag(tx, home, asked.tag, from ?? '')
+    else createTag(tx, home, asked.tag, { oid: to, now })
+  } else if (to === null) dropRef(tx, home, asked.branch, from ?? '')
+  else moveRef(tx, home, asked.branch, { expect: from, to, now })
+}
+
+/**
+ * Refuse what no push may do, before its objects are read.
+ * @throws PROTECTED with the reason
+ * @clause L0.2 L1.4
+ */
+export function checkRef(view: View, home: string, asked: GitName): void {
+  const { kind, branch } = asked
+  if (kind === 'snapshot') fail('PROTECTED', { branch, reason: 'a snapshot is not made, moved or removed by a push' })
+  if (kind !== 'branch') return
+  // notes have an index and a clock beside them: they are written as notes
+  if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are written as notes' })
+  if (KEPT_APART.includes(branch.split('/')[0] ?? ''))
+    fail('PROTECTED', { branch, reason: 'that name is kept for the node' })
+  if (getRef(view, home, branch)?.protected === true)
+    fail('PROTECTED', { branch, hint: `git push <remote> HEAD:refs/for/${branch}` })
+}
+
+/** What a name stands for now, or null. */
+export function currentOid(view: View, home: string, asked: GitName): string | null {
+  if (asked.kind === 'tag') return getTag(view, home, asked.tag)?.oid ?? null
+  return getRef(view, home, asked.branch)?.commit ?? null
+}

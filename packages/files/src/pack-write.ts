@@ -1,0 +1,142 @@
+/**
+ * A pack for a client: what is stored, one entry after another. A delta goes as it lies there where its base goes
+ * along or the client has it; otherwise the object is made whole. Nothing else is inflated but trees and commits.
+ */
+import { createHash } from 'node:crypto'
+import { fail } from '@csb/core'
+import { key, type View } from '@csb/store'
+import { CODES, encodeHeader } from './entry.ts'
+import type { FetchPlan } from './fetch-plan.ts'
+import { hashOf, isErased, readObject } from './objects.ts'
+import { createOidList, type OidList } from './oid-list.ts'
+import { bodyOf, parseEntry, pieceAt, piecesOf, wholeEntry, type StoredEntry } from './stored.ts'
+import { listTags } from './tags.ts'
+
+export type OutgoingPack = {
+  readonly objects: number
+  /** In chunks of about 64 KiB. @throws OBJECT_DAMAGED, FORGOTTEN where something was forgotten meanwhile */
+  bytes(): AsyncGenerator<Uint8Array>
+}
+
+export type PackOptions = {
+  /** deltas on what the client has are understood */
+  readonly thin: boolean
+  /** tags of commits that are sent go along */
+  readonly includeTags: boolean
+}
+
+const CHUNK_BYTES = 64 * 1024
+const FOLDER_DIGIT = 0x34
+const LINK_DIGIT = 0x36
+const SPACE = 0x20
+/** Between so many objects others have their turn. */
+const TURN = 512
+
+/** Find out which objects go. @throws NOT_FOUND, OBJECT_DAMAGED */
+export async function packFor(view: View, home: string, plan: FetchPlan, options: PackOptions): Promise<OutgoingPack> {
+  const oidBytes = hashOf(view, home) === 'sha1' ? 20 : 32
+  const theirs = createOidList(oidBytes)
+  const sent = createOidList(oidBytes)
+  for (const { tree } of plan.edges) markTree(view, home, Buffer.from(tree, 'hex'), theirs, undefined)
+  for (const { oid } of plan.commits) sent.add(Buffer.from(oid, 'hex'))
+  for (const { tree } of plan.commits) markTree(view, home, Buffer.from(tree, 'hex'), sent, theirs)
+  const tags = options.includeTags
+    ? (await listTags(view, home)).filter(({ commit }) => sent.find(Buffer.from(commit, 'hex')) >= 0)
+    : []
+  for (const oid of [...plan.tags, ...tags.filter(({ oid, commit }) => oid !== commit).map(({ oid }) => oid)])
+    sent.add(Buffer.from(oid, 'hex'))
+  return {
+    objects: sent.size,
+    bytes: () => chunked(entriesOf(view, home, sent, options.thin ? theirs : undefined), hashOf(view, home)),
+  }
+}
+
+/**
+ * A tree and all below it, each object once.
+ * @param but what is left out with all below it
+ */
+export function markTree(view: View, home: string, root: Uint8Array, into: OidList, but: OidList | undefined): void {
+  const rest: Uint8Array[] = [root]
+  for (let tree = rest.pop(); tree !== undefined; tree = rest.pop()) {
+    if ((but?.find(tree) ?? -1) >= 0) continue
+    const before = into.size
+    if (into.add(tree) < before) continue
+    const body = readObject(view, home, Buffer.from(tree).toString('hex'), 'tree')
+    for (let at = 0; at < body.byteLength;) {
+      const nul = body.indexOf(0, at)
+      const oid = body.subarray(nul + 1, nul + 1 + root.byteLength)
+      // git spells a folder's mode 40000, all others with six digits
+      if (body[at] === FOLDER_DIGIT) rest.push(oid)
+      else if (!isLinkElsewhere(body, at) && (but?.find(oid) ?? -1) < 0) into.add(oid)
+      at = nul + 1 + root.byteLength
+    }
+  }
+}
+
+const isLinkElsewhere = (body: Buffer, at: number): boolean => body[at + 1] === LINK_DIGIT && body[at + 6] === SPACE
+
+async function* entriesOf(
+  view: View,
+  home: string,
+  sent: OidList,
+  theirs: OidList | undefined,
+): AsyncGenerator<Uint8Array> {
+  const head = Buffer.alloc(12)
+  head.write('PACK')
+  head.writeUInt32BE(2, 4)
+  head.writeUInt32BE(sent.size, 8)
+  yield head
+  for (let number = 0; number < sent.size; number++) {
+    const oid = sent.hex(number)
+    const entry = entryOf(view, home, oid)
+    if (entry.code === CODES.pieces) yield* piecesEntry(view, home, oid, entry)
+    else if (entry.base === undefined || isThere(entry.base, sent, theirs)) yield entry.value
+    else yield rebuilt(view, home, oid)
+    if (number % TURN === TURN - 1) await Promise.resolve()
+  }
+}
+
+/** As stored. */
+function entryOf(view: View, home: string, oid: string): StoredEntry {
+  const value = view.get(key('object', home, oid))
+  if (value === undefined) {
+    return fail(isErased(view, home, oid) ? 'FORGOTTEN' : 'OBJECT_DAMAGED', { home, oid, reason: 'object missing' })
+  }
+  return parseEntry(value, oid.length / 2)
+}
+
+const isThere = (base: string, sent: OidList, theirs: OidList | undefined): boolean => {
+  const oid = Buffer.from(base, 'hex')
+  return sent.find(oid) >= 0 || (theirs?.find(oid) ?? -1) >= 0
+}
+
+function rebuilt(view: View, home: string, oid: string): Uint8Array {
+  const { kind, body } = bodyOf(view, home, oid) ?? fail('OBJECT_DAMAGED', { home, oid, reason: 'object missing' })
+  return wholeEntry(kind, body)
+}
+
+function* piecesEntry(view: View, home: string, oid: string, entry: StoredEntry): Generator<Uint8Array> {
+  yield encodeHeader(CODES.blob, entry.size)
+  const { count } = piecesOf(entry, oid)
+  for (let at = 0; at < count; at++) yield pieceAt(view, home, oid, at)
+}
+
+/** Small entries together, the checksum behind the last one. */
+async function* chunked(entries: AsyncIterable<Uint8Array>, name: 'sha1' | 'sha256'): AsyncGenerator<Uint8Array> {
+  const hash = createHash(name)
+  let held: Uint8Array[] = []
+  let heldBytes = 0
+  for await (const entry of entries) {
+    held.push(entry)
+    heldBytes += entry.byteLength
+    if (heldBytes < CHUNK_BYTES) continue
+    const chunk = Buffer.concat(held)
+    held = []
+    heldBytes = 0
+    hash.update(chunk)
+    yield chunk
+  }
+  const last = Buffer.concat(held)
+  hash.update(last)
+  yield Buffer.concat([last, hash.digest()])
+}

@@ -1,0 +1,208 @@
+/**
+ * What comes with a push, looked through before any of it is stored: every object that the new tips need is there,
+ * every name is one a tree may hold on any system, no link leads out of the tree, no label is lowered, no word of the
+ * node is forged. Only what differs from history that is here already is looked at.
+ * @clause L0.5
+ */
+import { OWNER_PRIVATE, fail, formatLabel, fromUtf8, isNodeError, joinLabels } from '@csb/core'
+import type { View } from '@csb/store'
+import { decodeCommit, type Commit } from './commit.ts'
+import { createHistory } from './history.ts'
+import { LABELS_PATH, labelsOf, readLabels, type LabelReader } from './labels.ts'
+import { isErased, readObject, readTree } from './objects.ts'
+import { createOidList, type OidList } from './oid-list.ts'
+import type { PackView } from './pack-object.ts'
+import { markTree } from './pack-write.ts'
+import { isReserved, validatePath } from './paths.ts'
+import { peel } from './tags.ts'
+import { FOLDER, type TreeEntry } from './tree.ts'
+
+export type PushRules = {
+  /** commits that are known to be whole: the heads of branches and tags */
+  readonly heads: readonly string[]
+  /** Called for each path that a new commit writes or takes away; throws where that may not be. */
+  onPath(path: string): void
+  /** What is named and does not come along must be in what the new commits build on: an id alone opens nothing. */
+  readonly onlySeen: boolean
+  /** who owns the home may bring commits that carry words of a node */
+  readonly mayCarryTrailers: boolean
+}
+
+export type PushedHistory = {
+  /** new commits, in the order in which they were reached */
+  readonly commits: readonly string[]
+  /** ids of all new objects */
+  readonly objects: ReadonlySet<string>
+  /** commits that were here before and that new ones have as parents */
+  readonly grounds: readonly string[]
+}
+
+const SYMLINK = '120000'
+const LINK_BYTES = 4096
+const OWN_TRAILER = /^csb-[a-z0-9-]*\s*:/im
+/** Code points that no system shows, and some leave out when they compare names. */
+const UNSEEN = /[\u00ad\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff]/g
+
+/**
+ * @param seen the home with what came
+ * @param tips commits, or tags that lead to one
+ * @throws MALFORMED, INVALID_INPUT, NOT_FOUND, FORGOTTEN, DENIED, TOO_LARGE; and what `onPath` throws
+ */
+export function checkPush(seen: PackView, home: string, tips: readonly string[], rules: PushRules): PushedHistory {
+  const isKnown = createHistory(seen.view, home, rules.heads)
+  const grounds = new Set<string>()
+  const walk = createTreeWalk(seen, home, rules, grounds)
+  const commits: string[] = []
+  const objects = walk.objects
+  const queue = tips.map((tip) => {
+    const { commit, tags } = peel(seen.view, home, tip)
+    for (const tag of tags) objects.add(tag)
+    return commit
+  })
+  for (let oid = queue.pop(); oid !== undefined; oid = queue.pop()) {
+    if (objects.has(oid) || isKnown(oid)) continue
+    objects.add(oid)
+    commits.push(oid)
+    const commit = commitAt(seen, home, oid, rules)
+    const parents = commit.parents.map((parent) => commitAt(seen, home, parent, undefined).tree)
+    for (const parent of commit.parents.filter(isKnown)) grounds.add(parent)
+    walk.folder(commit.tree, parents, '')
+    checkLabels(seen.view, home, commit.tree, parents)
+    queue.push(...commit.parents)
+  }
+  return { commits, objects, grounds: [...grounds] }
+}
+
+/** @param rules where the commit is new */
+function commitAt(seen: PackView, home: string, oid: string, rules: PushRules | undefined): Commit {
+  if (seen.kindOf(oid) !== 'commit') fail('NOT_FOUND', { home, oid, wanted: 'commit' })
+  const body = readObject(seen.view, home, oid, 'commit')
+  try {
+    const commit = decodeCommit(body)
+    if (rules?.mayCarryTrailers === false && OWN_TRAILER.test(body.toString('latin1', body.indexOf('\n\n'))))
+      fail('DENIED', { reason: 'a commit that is pushed can not carry Csb- trailers', commit: oid })
+    return commit
+  } catch (error) {
+    if (isNodeError(error, 'MALFORMED')) fail('MALFORMED', { ...error.details, commit: oid }, error)
+    throw error
+  }
+}
+
+function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds: ReadonlySet<string>) {
+  const objects = new Set<string>()
+  const { view } = seen
+  let built: { readonly size: number; readonly list: OidList } | undefined
+  /** What neither comes along nor is in the trees that new commits build on is not there for who pushes. */
+  const need = (oid: string, path: string): void => {
+    if (!rules.onlySeen || seen.placeOf(oid) >= 0) return
+    if (built?.size !== grounds.size) {
+      const list = createOidList(oid.length / 2)
+      for (const commit of grounds) {
+        const { tree } = commitAt(seen, home, commit, undefined)
+        markTree(view, home, Buffer.from(tree, 'hex'), list, undefined)
+      }
+      built = { size: grounds.size, list }
+    }
+    if (built.list.find(Buffer.from(oid, 'hex')) < 0) fail('NOT_FOUND', { home, oid, path })
+  }
+  const touch = (path: string): void => {
+    if (path !== LABELS_PATH && isReserved(path))
+      fail('INVALID_INPUT', { reason: 'that folder is the node’s own', path })
+    if (isErased(view, home, `/${path}`)) fail('FORGOTTEN', { home, path })
+    rules.onPath(path)
+  }
+  const file = ({ mode, oid }: TreeEntry, path: string): void => {
+    if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid, path })
+    const kind = seen.kindOf(oid)
+    if (kind !== 'blob') fail('NOT_FOUND', { home, oid, path, wanted: 'blob', found: kind ?? null })
+    need(oid, path)
+    objects.add(oid)
+    if (mode === SYMLINK) checkLink(readObject(view, home, oid, 'blob'), path)
+  }
+  const folder = (tree: string, parents: readonly string[], above: string): void => {
+    if (parents.includes(tree)) return
+    const before = parents.map((parent) => new Map(readTree(view, home, parent).map((entry) => [entry.name, entry])))
+    need(tree, above)
+    const entries = treeAt(seen, home, tree, above)
+    objects.add(tree)
+    checkTwins(entries, above)
+    for (const entry of entries) {
+      const old = before.flatMap((names) => names.get(entry.name) ?? [])
+      if (old.some(({ oid, mode }) => oid === entry.oid && mode === entry.mode)) continue
+      const path = validatePath(above + entry.name)
+      if (entry.mode !== FOLDER) {
+        touch(path)
+        file(entry, path)
+        continue
+      }
+      const folders = old.filter(({ mode }) => mode === FOLDER).map(({ oid }) => oid)
+      // a folder that became one, or that is empty, is itself what is written
+      if (folders.length === 0) touch(path)
+      folder(entry.oid, folders, `${path}/`)
+    }
+    const names = new Set(entries.map(({ name }) => name))
+    const [first, ...others] = before
+    for (const name of first?.keys() ?? []) {
+      if (!names.has(name) && others.every((other) => other.has(name))) touch(above + name)
+    }
+  }
+  return { objects, folder }
+}
+
+function treeAt(seen: PackView, home: string, oid: string, above: string): TreeEntry[] {
+  const kind = seen.kindOf(oid)
+  if (kind !== 'tree') return fail('NOT_FOUND', { home, oid, path: above, wanted: 'tree', found: kind ?? null })
+  try {
+    return readTree(seen.view, home, oid)
+  } catch (error) {
+    // of what is stored it is damage; of what comes in it is a tree that git or this node would not have made
+    if (isNodeError(error, 'OBJECT_DAMAGED') && seen.placeOf(oid) >= 0)
+      fail('MALFORMED', { ...error.details, tree: oid, above }, error)
+    throw error
+  }
+}
+
+/** Names that some system takes for one and the same file. @throws INVALID_INPUT */
+function checkTwins(entries: readonly TreeEntry[], above: string): void {
+  const names = new Map<string, string>()
+  for (const { name } of entries) {
+    const folded = name.replace(UNSEEN, '').normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+    const twin = names.get(folded)
+    if (twin !== undefined)
+      fail('INVALID_INPUT', { reason: 'two names that some systems take for one', path: above + name, twin })
+    names.set(folded, name)
+  }
+}
+
+/** A link is relative, and at no step of its way above the root. @throws INVALID_INPUT */
+function checkLink(target: Buffer, path: string): void {
+  const text = target.byteLength > LINK_BYTES ? undefined : fromUtf8(target)
+  if (text === undefined || text === '' || text.startsWith('/') || /[\p{Cc}\\]/u.test(text) || /^[A-Za-z]:/.test(text))
+    fail('INVALID_INPUT', { reason: 'target of a symbolic link', path })
+  let depth = path.split('/').length - 1
+  for (const step of text.split('/')) {
+    if (step === '..') depth--
+    else if (step !== '' && step !== '.') depth++
+    if (depth < 0) fail('INVALID_INPUT', { reason: 'a symbolic link out of the tree', path })
+    if (/^\.git$/i.test(step)) fail('INVALID_INPUT', { reason: 'a symbolic link into .git', path })
+  }
+}
+
+/** A label can be raised by a push, never lowered: that takes a person's approval. @throws DENIED */
+function checkLabels(view: View, home: string, tree: string, parents: readonly string[]): void {
+  const now =
+    readLabels(view, home, tree) ?? fail('INVALID_INPUT', { reason: 'labels can not be read', path: LABELS_PATH })
+  const after = labelsOf(view, home, tree)
+  const befores: { names: string[]; of: LabelReader }[] =
+    parents.length === 0 ? [{ names: [], of: () => OWNER_PRIVATE }] : []
+  for (const parent of parents.filter((one) => one !== tree)) {
+    befores.push({ names: [...(readLabels(view, home, parent)?.keys() ?? [])], of: labelsOf(view, home, parent) })
+  }
+  for (const { names, of } of befores) {
+    for (const path of new Set([...names, ...now.keys()])) {
+      const raised = joinLabels([of(path), after(path)])
+      if (formatLabel(raised) !== formatLabel(after(path)))
+        fail('DENIED', { reason: 'a label is not lowered by a push', path })
+    }
+  }
+}
