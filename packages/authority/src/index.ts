@@ -61,3 +61,4 @@ export {
   type OpenCard,
 } from './gate.ts'
 export { openSeed, sealSeed, type SealedSeed } from './custody.ts'
+export { checkEvidence, evidenceOf, type Evidence } from './record-evidence.ts'

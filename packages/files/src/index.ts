@@ -36,7 +36,8 @@ export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.
 export { listRecycled, removeBranch, restoreBranch, restoreRecycled, type Recycled } from './recycle.ts'
 export { createSnapshot } from './snapshots.ts'
 export { pinObjects, unpin, type Pin } from './pins.ts'
-export { listTags } from './tags.ts'
+export { collectGarbage, type Collected } from './collect.ts'
+export { checkHome, type Damage, type HomeCheck } from './check.ts'
 export { checkTips, receivePack, type IncomingPack } from './push.ts'
 export { type PushedHistory, type PushRules } from './push-check.ts'
 export { commonOf, isEnough, planFetch, type FetchRequest } from './fetch-plan.ts'
@@ -53,3 +54,7 @@ export {
   type GitName,
   type RefChange,
 } from './git-refs.ts'
+export { listTags } from './tags.ts'
+export { beginExport, resumeExport, streamExport, type Export, type ExportSources } from './archive-export.ts'
+export { importArchive, type Imported, type ImportRules } from './archive-import.ts'
+export { isErased } from './objects.ts'

@@ -1,0 +1,148 @@
+/**
+ * The lines at the head of an archive: home, branches, what was forgotten. Held in memory, in bounds, until the end
+ * of the archive proved them.
+ * @clause L0.4
+ */
+import { LIMITS, fail, isNodeError, publicKeyFromDid } from '@csb/core'
+import { parseLine, type ArchiveReader, type FrameKind } from './archive-format.ts'
+import { MAIN, MEMORY, type Home } from './homes.ts'
+import { isOid, type HashName } from './objects.ts'
+import { validateBranch, validatePath } from './paths.ts'
+import type { Ref } from './refs.ts'
+import type { Tag } from './tags.ts'
+
+export type HeldLines = {
+  readonly home: Home
+  readonly refs: readonly ({ readonly branch: string } & Ref)[]
+  readonly tags: readonly ({ readonly name: string } & Tag)[]
+  /** ids of blobs, and paths with a slash before them */
+  readonly forgotten: ReadonlySet<string>
+  /** as they came */
+  readonly tombstones: readonly unknown[]
+}
+
+type Frame = { readonly kind: FrameKind; readonly bytes: number }
+type Fields = Readonly<Record<string, unknown>>
+
+/** Kinds of line behind that of the home, in their order. */
+const ORDER: readonly FrameKind[] = ['ref', 'tag', 'forgotten', 'tombstone']
+
+/**
+ * @returns the lines, and the first frame behind them
+ * @throws MALFORMED, TOO_LARGE
+ */
+export async function readHeld(reader: ArchiveReader): Promise<{ held: HeldLines; first: Frame | undefined }> {
+  const head = await reader.next()
+  if (head?.kind !== 'home') return fail('MALFORMED', { reason: 'an archive without a home' })
+  const read = createLineReader(reader)
+  const home = readHome(await read(head))
+  const refs: ({ branch: string } & Ref)[] = []
+  const tags: ({ name: string } & Tag)[] = []
+  const forgotten: string[] = []
+  const tombstones: unknown[] = []
+  let at = 0
+  let frame = await reader.next()
+  for (; frame !== undefined && ORDER.includes(frame.kind); frame = await reader.next()) {
+    const place = ORDER.indexOf(frame.kind)
+    if (place < at) return fail('MALFORMED', { reason: 'frames out of order' })
+    at = place
+    const line = await read(frame)
+    if (frame.kind === 'ref') refs.push(readRef(line, home))
+    else if (frame.kind === 'tag') tags.push(readTag(line, home))
+    else if (frame.kind === 'forgotten') forgotten.push(readMark(line))
+    else tombstones.push(line)
+  }
+  requireOrder(refs.map(({ branch }) => branch))
+  requireOrder(tags.map(({ name }) => name))
+  requireOrder(forgotten)
+  const main = refs.find(({ branch }) => branch === MAIN)
+  if (main?.protected !== true || !refs.some(({ branch }) => branch === MEMORY))
+    fail('MALFORMED', { reason: 'a home has a protected main and a memory' })
+  return { held: { home, refs, tags, forgotten: new Set(forgotten), tombstones }, first: frame }
+}
+
+/** Bounded in each line and in all of them together. */
+function createLineReader(reader: ArchiveReader): (frame: Frame) => Promise<unknown> {
+  let total = 0
+  return async ({ bytes }) => {
+    total += bytes
+    if (bytes > LIMITS.archiveLineBytes) fail('TOO_LARGE', { maxBytes: LIMITS.archiveLineBytes })
+    if (total > LIMITS.archiveHeldBytes) fail('TOO_LARGE', { maxBytes: LIMITS.archiveHeldBytes })
+    return parseLine(await reader.take(bytes))
+  }
+}
+
+function readHome(value: unknown): Home {
+  const { id, hash, owner, origin, createdAt } = fieldsOf(value, ['id', 'hash', 'owner', 'origin', 'createdAt'])
+  const isSound =
+    typeof id === 'string' &&
+    /^home_[a-z2-7]{26}$/.test(id) &&
+    (hash === 'sha256' || hash === 'sha1') &&
+    isDid(owner) &&
+    isDid(origin) &&
+    isTime(createdAt)
+  return isSound ? { id, hash, owner, origin, createdAt } : fail('MALFORMED', { reason: 'home of an archive' })
+}
+
+function readRef(value: unknown, { hash }: Home): { branch: string } & Ref {
+  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'])
+  const { branch, commit, protected: isProtected, updatedAt } = fields
+  const isSound =
+    typeof branch === 'string' &&
+    isAllowed(() => validateBranch(branch)) &&
+    isOidOf(commit, hash) &&
+    typeof isProtected === 'boolean' &&
+    isTime(updatedAt)
+  if (!isSound) return fail('MALFORMED', { reason: 'branch of an archive' })
+  return { branch, commit, protected: isProtected, updatedAt }
+}
+
+function readTag(value: unknown, { hash }: Home): { name: string } & Tag {
+  const { name, oid, commit, createdAt } = fieldsOf(value, ['name', 'oid', 'commit', 'createdAt'])
+  const isSound =
+    typeof name === 'string' &&
+    isAllowed(() => validateBranch(name)) &&
+    isOidOf(oid, hash) &&
+    isOidOf(commit, hash) &&
+    isTime(createdAt)
+  return isSound ? { name, oid, commit, createdAt } : fail('MALFORMED', { reason: 'tag of an archive' })
+}
+
+function readMark(value: unknown): string {
+  const { mark } = fieldsOf(value, ['mark'])
+  const isSound =
+    typeof mark === 'string' && (mark.startsWith('/') ? isAllowed(() => validatePath(mark.slice(1))) : isOid(mark))
+  return isSound ? mark : fail('MALFORMED', { reason: 'name of what was forgotten' })
+}
+
+/** Exactly these members. */
+function fieldsOf(value: unknown, names: readonly string[]): Fields {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject || Object.keys(value).sort().join() !== [...names].sort().join())
+    return fail('MALFORMED', { reason: 'members of a line', expected: names })
+  return value as Fields
+}
+
+/** Ascending by bytes, each once. */
+function requireOrder(names: readonly string[]): void {
+  const isOrdered = names.every((name, at) => {
+    const before = names[at - 1]
+    return before === undefined || Buffer.compare(Buffer.from(before), Buffer.from(name)) < 0
+  })
+  if (!isOrdered) fail('MALFORMED', { reason: 'lines out of order' })
+}
+
+function isAllowed(check: () => unknown): boolean {
+  try {
+    check()
+    return true
+  } catch (error) {
+    if (isNodeError(error)) return false
+    throw error
+  }
+}
+
+const isOidOf = (value: unknown, hash: HashName): value is string =>
+  typeof value === 'string' && isOid(value) && value.length === (hash === 'sha1' ? 40 : 64)
+const isDid = (value: unknown): value is string => typeof value === 'string' && publicKeyFromDid(value) !== undefined
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
