@@ -157,6 +157,8 @@ function createMember(directory: string, { name, did, owner, home }: Named, flag
         stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       })
       const log = createWriteStream(logFile, { flags: 'a' })
+      // on a full disk the log is what is given up, not whoever keeps it
+      log.on('error', () => undefined)
       child.stdout?.pipe(log, { end: false })
       child.stderr?.pipe(log, { end: false })
       child.once('close', () => log.end())
