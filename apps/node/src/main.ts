@@ -17,6 +17,12 @@ const WIDTH = 100
 const args = process.argv.slice(2)
 const isJson = (args.includes('--') ? args.slice(0, args.indexOf('--')) : args).includes('--json')
 
+// whoever read the output has seen enough
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
+
 const program = new Command('csb')
   .usage(t('usage.frame'))
   .version(VERSION, '-V, --version', t('option.version'))

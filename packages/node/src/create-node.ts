@@ -30,8 +30,7 @@ import { agentEnvironment, type Settings } from './config.ts'
 import { FILES, pathOf, readJson, removeFile, writeJson } from './data-folder.ts'
 import { createLog } from './log.ts'
 import { checkPorts, isPortTaken } from './ports.ts'
-
-export const VERSION = '0.1.0'
+import { VERSION } from './version.ts'
 
 const IDENTITY_VERSION = 1
 
@@ -52,7 +51,7 @@ export type RunningNode = {
  * @throws NOT_INITIALISED, HOME_LOCKED with the holder's pid, DATA_TOO_NEW, CONFIG_INVALID,
  *   INSECURE_LISTEN, PORT_IN_USE with the port and one that is free
  */
-export async function startNode(directory: string, settings: Settings): Promise<RunningNode> {
+export async function createNode(directory: string, settings: Settings): Promise<RunningNode> {
   await selfTest()
   const identity = await readIdentity(directory)
   const key = await readNodeKey(directory, identity)

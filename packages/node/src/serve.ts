@@ -1,7 +1,7 @@
 /** Runs a node as a process: until a signal comes, whatever goes wrong in one request meanwhile. */
 import type { Settings } from './config.ts'
-import { startNode, type RunningNode } from './create-node.ts'
-import { createLog } from './log.ts'
+import type { RunningNode } from './create-node.ts'
+import { startNode } from './start-node.ts'
 
 export type Watcher = {
   /** it is up, and reached by its addresses */
@@ -19,6 +19,7 @@ export async function serveNode(directory: string, settings: Settings, watcher: 
   // from the start: one that comes while it starts must leave the database closed
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
   const node = await startNode(directory, settings)
+  const { createLog } = await import('./log.ts')
   const log = createLog(settings.log.level)
   // a fault in one request must not take down a node that others rely on; it is logged and the node goes on
   process.on('unhandledRejection', (error) => log('error', 'unhandled rejection', { error: String(error) }))

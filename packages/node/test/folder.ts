@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '@csb/core'
 import { readSettings, type Flags, type Settings } from '../src/config.ts'
-import { startNode, type RunningNode } from '../src/create-node.ts'
+import type { RunningNode } from '../src/create-node.ts'
+import { startNode } from '../src/start-node.ts'
 import { initNode, type Initialised, type InitOptions } from '../src/init-node.ts'
 
 export async function createFolder(): Promise<string> {

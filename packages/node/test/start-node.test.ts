@@ -5,7 +5,7 @@ import { key, openStore } from '@csb/store'
 import { utf8 } from '@csb/core'
 import { connect } from '../src/client.ts'
 import type { Flags } from '../src/config.ts'
-import { startNode } from '../src/create-node.ts'
+import { startNode } from '../src/start-node.ts'
 import { pathOf, readJson, readText, writeJson } from '../src/data-folder.ts'
 import { createFolder, made, settingsIn, started } from './folder.ts'
 

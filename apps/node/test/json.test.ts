@@ -1,0 +1,107 @@
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { EXIT, createKeyPair } from '@csb/core'
+import { csb, csbStart, type Running } from './command.ts'
+
+const parent = await mkdtemp(join(tmpdir(), 'csb-json-'))
+const folder = join(parent, 'node')
+const { did } = createKeyPair()
+/** What earlier commands answered, by name. */
+const answers: Record<string, Record<string, unknown>> = {}
+let running: Running
+
+const agent = [process.execPath, '-e', "process.stdout.write(JSON.stringify({result:{text:'done'}}))"]
+const answer = (name: string, member: string): string => String(answers[name]?.[member])
+
+type Case = {
+  readonly name: string
+  readonly args?: () => readonly string[]
+  readonly input?: string
+  readonly code?: number
+}
+
+/** Every command, in an order in which each finds what it needs. Those that need another node end with an error. */
+const CASES: readonly Case[] = [
+  { name: 'status' },
+  { name: 'note add', args: () => ['The mill turns.'] },
+  { name: 'note list' },
+  { name: 'note show', args: () => [answer('note add', 'id')] },
+  { name: 'note rm', args: () => [answer('note add', 'id')] },
+  { name: 'note restore', args: () => [answer('note add', 'id')] },
+  { name: 'label note', args: () => [answer('note add', 'id'), 'sealed:owner'] },
+  { name: 'note forget', args: () => [answer('note add', 'id'), '--reason', 'test'] },
+  { name: 'import', args: () => [join(parent, 'vault')] },
+  { name: 'files put', args: () => ['runs/one', 'a.txt'], input: 'hello\n' },
+  { name: 'label file', args: () => ['runs/one', 'a.txt', 'sealed:owner'] },
+  { name: 'files refs' },
+  { name: 'files ls', args: () => ['runs/one'] },
+  { name: 'files cat', args: () => ['runs/one', 'a.txt'] },
+  { name: 'files log', args: () => ['runs/one'] },
+  { name: 'explain', args: () => [answer('files put', 'commit')] },
+  { name: 'agent attach', args: () => ['clerk', '--', ...agent] },
+  { name: 'agent list' },
+  { name: 'agent card', args: () => ['clerk'] },
+  { name: 'send', args: () => ['clerk', 'Good morning.'] },
+  { name: 'agent detach', args: () => ['clerk'] },
+  { name: 'find', args: () => ['--capability', 'nothing.there'] },
+  { name: 'peers' },
+  { name: 'sync', args: () => [did], code: EXIT.unreachable },
+  { name: 'handoff', args: () => [did, 'clerk', 'Summarise.'], code: EXIT.unreachable },
+  { name: 'trust', args: () => [did, '--name', 'friend'] },
+  { name: 'share', args: () => [did] },
+  { name: 'delegate', args: () => ['--audience', did, '--scope', 'reports'] },
+  { name: 'lease', args: () => ['--for', 'client'] },
+  { name: 'grants' },
+  { name: 'revoke', args: () => [answer('delegate', 'id')] },
+  { name: 'gate list' },
+  { name: 'gate show', args: () => ['gate_none'], code: EXIT.input },
+  { name: 'gate approve', args: () => ['gate_none'], code: EXIT.input },
+  { name: 'gate reject', args: () => ['gate_none'], code: EXIT.input },
+  { name: 'record tail' },
+  { name: 'record verify' },
+  { name: 'owner seal' },
+]
+
+/** Whose answers other tests read. */
+const ELSEWHERE = ['init', 'start']
+
+beforeAll(async () => {
+  await csb(['init', '--data', folder, '--unsealed'])
+  await mkdir(join(parent, 'vault'))
+  await writeFile(join(parent, 'vault', 'one.md'), 'One note.')
+  running = await csbStart(['--data', folder, '--port', '0'])
+})
+afterAll(async () => {
+  await running.stop()
+  await rm(parent, { recursive: true, force: true })
+})
+
+test.each(CASES)(
+  'csb $name --json answers in one line of JSON and nothing else',
+  async ({ name, args, input, code }) => {
+    const words = [...name.split(' '), '--json', '--data', folder, ...(args?.() ?? [])]
+    const ran = await csb(words, {
+      env: { CSB_PASSPHRASE: 'correct horse' },
+      ...(input === undefined ? {} : { input }),
+    })
+    expect({ code: ran.code, err: ran.err }, ran.out).toEqual({ code: code ?? EXIT.ok, err: '' })
+    expect(ran.out).toMatch(/^[{[].*[}\]]\n$/)
+    answers[name] = JSON.parse(ran.out) as Record<string, unknown>
+    expect(Object.hasOwn(answers[name], 'error')).toBe(code !== undefined)
+  },
+)
+
+test('no command is left out', async () => {
+  const rowsOf = (help: string) => help.match(/^ {2}[a-z]+(?= )/gm)?.map((row) => row.trim()) ?? []
+  const names = rowsOf((await csb(['--help'])).out)
+  const all = await Promise.all(
+    names.map(async (name) => {
+      const { out } = await csb([name, '--help'])
+      const own = out.includes('\nCommands:') ? rowsOf(out.slice(out.indexOf('\nCommands:'))) : []
+      return own.length === 0 ? [name] : own.map((verb) => `${name} ${verb}`)
+    }),
+  )
+  expect([...CASES.map(({ name }) => name), ...ELSEWHERE].sort()).toEqual(all.flat().sort())
+})

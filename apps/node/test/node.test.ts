@@ -1,0 +1,199 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { EXIT, fromBase64Url } from '@csb/core'
+import { csb, csbStart, type Running } from './command.ts'
+
+const parent = await mkdtemp(join(tmpdir(), 'csb-command-'))
+const folder = join(parent, 'alder')
+const other = join(parent, 'birch')
+const sealed = join(parent, 'sealed')
+let running: Running
+
+beforeAll(async () => {
+  await csb(['init', '--data', folder, '--name', 'alder', '--owner', 'Ines', '--unsealed'])
+  await csb(['init', '--data', other, '--unsealed'])
+  running = await csbStart(['--data', folder, '--port', '0'])
+})
+afterAll(async () => {
+  await running.stop()
+  await rm(parent, { recursive: true, force: true })
+})
+
+const runningIn = async (directory: string): Promise<unknown> =>
+  JSON.parse(await readFile(join(directory, 'running.json'), 'utf8')) as unknown
+
+async function takenPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+describe('csb init', () => {
+  test('says where everything is, and that the key lies open', async () => {
+    const directory = join(parent, 'cedar')
+    const { code, out, err } = await csb(['init', '--data', directory, '--unsealed'])
+    expect(code).toBe(EXIT.ok)
+    expect(out).toMatch(
+      new RegExp(`^Made cedar in ${directory}\\n  node   did:key:z\\w+\\n  owner  cedar's owner did:key:z`),
+    )
+    expect(err).toContain(`Seal it with: csb owner seal --data ${directory}`)
+  })
+
+  test('twice is refused, and says how to go on', async () => {
+    const { code, err } = await csb(['init', '--data', folder, '--unsealed'])
+    expect(code).toBe(EXIT.input)
+    expect(err).toContain('[ALREADY_INITIALISED]')
+    expect(err).toContain(`csb start --data ${folder}`)
+  })
+
+  test('without a passphrase and without a terminal names both ways out', async () => {
+    const { code, err } = await csb(['init', '--data', join(parent, 'dogwood')])
+    expect(code).toBe(EXIT.refused)
+    expect(err).toContain('Set CSB_PASSPHRASE, run it in a terminal that can ask, or say --unsealed.')
+  })
+
+  test('a passphrase from the environment seals the key; a short one is refused', async () => {
+    const env = { CSB_PASSPHRASE: 'correct horse' }
+    expect((await csb(['init', '--data', sealed], { env: { CSB_PASSPHRASE: 'short' } })).code).toBe(EXIT.refused)
+    const { code, err } = await csb(['init', '--data', sealed], { env })
+    expect({ code, err }).toEqual({ code: EXIT.ok, err: '' })
+    const again = await csb(['owner', 'seal', '--data', sealed, '--json'], { env })
+    expect(JSON.parse(again.out)).toMatchObject({
+      error: { code: 'PASSPHRASE', details: { reason: 'sealed_already' } },
+    })
+  })
+
+  test('a wrong passphrase is told as such', async () => {
+    const node = await csbStart(['--data', sealed, '--port', '0'])
+    const lease = ['lease', '--for', 'me', '--data', sealed]
+    const wrong = await csb(lease, { env: { CSB_PASSPHRASE: 'battery staple' } })
+    expect(wrong.code).toBe(EXIT.refused)
+    expect(wrong.err).toContain('csb: The passphrase is wrong. [PASSPHRASE]')
+    const right = await csb([...lease, '--json'], { env: { CSB_PASSPHRASE: 'correct horse' } })
+    const { token } = JSON.parse(right.out) as { token: string }
+    expect(fromBase64Url(token.replace('csb_', ''))).toHaveLength(32)
+    expect(await node.stop()).toBe(EXIT.ok)
+  })
+})
+
+describe('csb start', () => {
+  test('--init makes the node, says where it is and what next, and ends cleanly at a signal', async () => {
+    const directory = join(parent, 'elm')
+    const node = await csbStart(['--init', '--unsealed', '--data', directory, '--port', '0'])
+    expect(node.ready).toMatchObject({ ready: true, name: 'elm', url: expect.stringMatching(/^http:/) as string })
+    expect(await node.stop('SIGINT')).toBe(EXIT.ok)
+    await expect(runningIn(directory)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('a taken port is named at once, with one that is free, and is no reason to hold the folder', async () => {
+    const port = await takenPort()
+    const { code, err } = await csb(['start', '--data', other, '--port', String(port)])
+    expect(code).toBe(EXIT.unreachable)
+    expect(err).toContain('[PORT_IN_USE]')
+    const next = /csb start --port (\d+)/.exec(err)?.[1] ?? ''
+    const node = await csbStart(['--data', other, '--port', next])
+    expect(node.ready).toMatchObject({ url: `http://127.0.0.1:${next}` })
+    await node.stop()
+  })
+
+  test('a taken port for peers is told the same way', async () => {
+    const listen = `/ip4/127.0.0.1/tcp/${await takenPort()}`
+    const { code, err } = await csb(['start', '--data', other, '--port', '0', '--listen', listen])
+    expect(code).toBe(EXIT.unreachable)
+    expect(err).toMatch(/\[PORT_IN_USE\]\n[^]*door: peers/)
+  })
+
+  test('a second one in the folder of a running node names the holder and leaves it as it is', async () => {
+    const before = await runningIn(folder)
+    const { code, err } = await csb(['start', '--data', folder, '--port', '0'])
+    expect(code).toBe(EXIT.unreachable)
+    expect(err).toContain(`Process ${running.pid} holds it.`)
+    expect(await runningIn(folder)).toEqual(before)
+    expect((await csb(['status', '--data', folder])).code).toBe(EXIT.ok)
+  })
+
+  test('a folder of a newer version is left alone', async () => {
+    const directory = join(parent, 'fir')
+    await csb(['init', '--data', directory, '--unsealed'])
+    const path = join(directory, 'identity.json')
+    const identity = JSON.parse(await readFile(path, 'utf8')) as object
+    await writeFile(path, JSON.stringify({ ...identity, v: 2 }))
+    const { code, err } = await csb(['start', '--data', directory])
+    expect(code).toBe(EXIT.input)
+    expect(err).toContain('[DATA_TOO_NEW]')
+    expect(err).toContain('Install the newer version')
+  })
+
+  test('a broken config.json is named by its field', async () => {
+    const directory = join(parent, 'ginkgo')
+    await csb(['init', '--data', directory, '--unsealed'])
+    await writeFile(join(directory, 'config.json'), '{"http":{"port":"many"}}')
+    const { code, out } = await csb(['start', '--data', directory, '--json'])
+    expect(code).toBe(EXIT.input)
+    expect(JSON.parse(out)).toMatchObject({ error: { code: 'CONFIG_INVALID', details: { field: 'http.port' } } })
+  })
+})
+
+describe('a command', () => {
+  test('without a node says how to make one, and without a running one how to start it', async () => {
+    const nowhere = await csb(['status', '--data', join(parent, 'nowhere')])
+    expect(nowhere.code).toBe(EXIT.missing)
+    expect(nowhere.err).toContain(`csb init --data ${join(parent, 'nowhere')}`)
+    const stopped = await csb(['status', '--data', other])
+    expect(stopped.code).toBe(EXIT.unreachable)
+    expect(stopped.err).toContain(`csb start --data ${other}`)
+  })
+
+  test('takes --json and --data before its name or behind it', async () => {
+    const behind = await csb(['status', '--json', '--data', folder])
+    const before = await csb(['--json', '--data', folder, 'status'])
+    expect(before.out).toBe(behind.out)
+    expect(JSON.parse(before.out)).toMatchObject({ name: 'alder', owner: { name: 'Ines' } })
+  })
+
+  test('shows text of others without obeying it', async () => {
+    const evil = 'red \u001B[31m and \u202Eright to left\u202C, \u0007bell'
+    const { id } = JSON.parse((await csb(['note', 'add', evil, '--json', '--data', folder])).out) as { id: string }
+    const shown = await csb(['note', 'show', id, '--data', folder])
+    expect(shown.out).toContain('red \\u{1b}[31m and \\u{202e}right to left\\u{202c}, \\u{7}bell')
+    const listed = await csb(['note', 'list', '--data', folder])
+    for (const char of ['\u0007', '\u001B', '\u202E']) expect(`${shown.out}${listed.out}`).not.toContain(char)
+  })
+
+  test('can not be led out of its place by what is typed', async () => {
+    const { code, err } = await csb(['note', 'show', '../agents', '--data', folder])
+    expect(code).toBe(EXIT.input)
+    expect(err).toContain('[INVALID_INPUT]')
+  })
+
+  test('of a task that failed ends with 1', async () => {
+    await csb(['agent', 'attach', 'broken', '--data', folder, '--', process.execPath, '-e', 'process.exit(3)'])
+    const { code, out } = await csb(['send', 'broken', 'hello', '--data', folder])
+    expect(out).toContain('TASK_STATE_FAILED')
+    expect(code).toBe(EXIT.fault)
+  })
+})
+
+describe('csb agent attach', () => {
+  test('a script is named as from where the person stands, and gets its own options', async () => {
+    const cwd = join(parent, 'work')
+    await mkdir(cwd)
+    const say = "process.stdout.write(JSON.stringify({ result: { text: process.argv.slice(2).join(' ') } }))"
+    await writeFile(join(cwd, 'echo.mjs'), say)
+    const attach = ['agent', 'attach', 'echo', '--skill', 'say,repeat', '--data', folder, '--json']
+    const { out } = await csb([...attach, '--', process.execPath, './echo.mjs', '--loud', '-d', 'x', '--json'], { cwd })
+    expect(JSON.parse(out)).toMatchObject({ cwd, skills: [{ id: 'say' }, { id: 'repeat' }] })
+    const sent = await csb(['send', 'echo', 'hello', '--data', folder])
+    expect(sent).toMatchObject({ code: EXIT.ok })
+    expect(sent.out).toContain('--loud -d x --json')
+    const streamed = await csb(['send', 'echo', 'hello', '--stream', '--data', folder])
+    expect(streamed.out).toContain('TASK_STATE_COMPLETED')
+  })
+})
