@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createKeyPair, newId, parseLabel } from '@csb/core'
 import { commitFiles, getRef } from '@csb/files'
 import { notePath } from '@csb/memory'
-import { NOW, codeOf, createHouse, type House } from './house.ts'
+import { NOW, attach, codeOf, createHouse, type House } from './house.ts'
 
 type Shown = { readonly id: string; readonly content: string; readonly label: string; readonly commit: string }
 
@@ -245,5 +245,17 @@ describe('files', () => {
     await house.owned('memory.forget', { id })
     const told = (await house.records()).findLast(({ operation }) => operation === 'memory.forget')
     expect(told?.reads.map(({ path }) => path)).toEqual([notePath(id)])
+  })
+})
+
+describe('agents', () => {
+  test('L1.2 who may list them is not told how they are started', async () => {
+    const house = await createHouse()
+    await attach(house, { cwd: '/tmp' })
+    await expect(house.owned('agents.list')).resolves.toMatchObject({ items: [{ id: 'clerk', cwd: '/tmp' }] })
+    const agent = await house.leased({ actions: ['list'] })
+    const listed = JSON.stringify(await house.service.perform(agent, 'agents.list', {}))
+    expect(listed).toContain('report.write')
+    for (const word of ['command', 'cwd', process.execPath]) expect(listed).not.toContain(word)
   })
 })

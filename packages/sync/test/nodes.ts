@@ -24,7 +24,6 @@ export const NOW = 1_800_000_000_000
 export const HOME = 'home_abcdefghijklmnopqrstuvwxyz'
 export const ALL: Clearance = { level: 'sealed', tags: ['*'] }
 export const TRUSTED: Clearance = { level: 'trusted', tags: [] }
-export const PUBLIC_ONLY: Clearance = { level: 'public', tags: [] }
 
 /** One clock for all, which only goes on: what happens later is later everywhere. */
 let now = NOW

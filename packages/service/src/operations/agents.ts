@@ -10,9 +10,10 @@ import {
   listAgents,
   signCard,
   type AgentCard,
+  type AttachedAgent,
 } from '@csb/agents'
 import { publishRecord } from '../directory.ts'
-import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { homeOf, locationOf, reaches, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -35,7 +36,10 @@ export const agentOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: doing('list'),
-    run: async ({ view }: Context) => ({ items: await listAgents(view) }),
+    run: async (context: Context) => {
+      const agents = await listAgents(context.view)
+      return { items: reaches(context, ruling({}, context)) ? agents : agents.map(withoutCommand) }
+    },
   },
   {
     name: 'agents.attach',
@@ -100,6 +104,11 @@ export const agentOperations: readonly Operation[] = [
     },
   },
 ]
+
+/** What an agent is, without how it is started: paths of this machine are for who rules it. */
+function withoutCommand({ command: _command, cwd: _cwd, ...agent }: AttachedAgent) {
+  return agent
+}
 
 /** The card of an agent elsewhere, with the hash its node's record names where that is known. */
 async function foreignCard({ peers, view, signal }: Context, did: string, agent: string): Promise<AgentCard> {
