@@ -95,6 +95,17 @@ describe('sync between nodes', () => {
     expect(await codeOf(syncing(stranger, nas, nas.home))).toBe('GRANT_INVALID')
     const heard = network.heard.filter(({ from }) => from === nas.key.did)
     expect(heard).toEqual([])
+    // the same without any grant to show
+    const told: unknown[] = []
+    const port: MessagePort = {
+      send: async (message) => void told.push(message),
+      receive: async () => ({ home: { id: nas.home }, credential: null }),
+      close: async () => undefined,
+      abort: () => undefined,
+    }
+    const asking = nas.service.attend(visitor(createKeyPair().did), 'sync.serve', { home: nas.home }, port)
+    expect(await codeOf(asking)).toBe('CLEARANCE')
+    expect(told).toEqual([])
   })
 
   test('L1.1 a home is taken in only from a node that its owner lets write, and of an owner that is listed', async () => {

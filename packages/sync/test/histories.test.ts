@@ -132,7 +132,7 @@ describe('random histories', () => {
     async (_name, mayWrite) => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) => live(steps, mayWrite)),
-        { numRuns: 60, endOnFailure: false },
+        { numRuns: 40, endOnFailure: false },
       )
     },
     120_000,
