@@ -10,7 +10,7 @@ import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
 import { readBlob, readCommit, readTree, writeCommit } from './objects.ts'
 import type { CommitWords } from './change.ts'
 import { isReserved, validatePath } from './paths.ts'
-import { getRef, startRef } from './refs.ts'
+import { advanceRef, getRef, isSnapshot } from './refs.ts'
 import { FOLDER } from './tree.ts'
 import { entryAt } from './walk.ts'
 
@@ -42,10 +42,12 @@ export type RelabelPreview = {
 
 /**
  * What a new label would change.
- * @throws NOT_FOUND without the branch or the path, INVALID_INPUT, OBJECT_DAMAGED where the labels can not be read
+ * @throws NOT_FOUND without the branch or the path, PROTECTED for a snapshot, INVALID_INPUT, OBJECT_DAMAGED where the
+ *   labels can not be read
  */
 export function previewRelabel(view: View, { home, branch, path, label }: Relabel): RelabelPreview {
   if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'that path bears no label', path })
+  if (isSnapshot(branch)) fail('PROTECTED', { home, branch })
   const ref = getRef(view, home, branch) ?? fail('NOT_FOUND', { home, branch })
   const { tree } = readCommit(view, home, ref.commit)
   const start = entryAt(view, home, tree, path) ?? fail('NOT_FOUND', { home, branch, path })
@@ -87,7 +89,7 @@ export function applyRelabel(
   const person = { ...author, at: now }
   const parents = [ref.commit]
   const commit = writeCommit(tx, home, { tree, parents, author: person, committer: person, message, trailers })
-  startRef(tx, home, branch, { ...ref, commit, updatedAt: now })
+  advanceRef(tx, home, branch, { expect, to: commit, now })
   return { commit }
 }
 

@@ -10,6 +10,7 @@ import {
   decide,
   openCard,
   policyDigest,
+  type Card,
   type Decided,
   type GateChange,
   type GateEntry,
@@ -17,7 +18,18 @@ import {
   type GateRequest,
   type GateSubject,
 } from '@csb/authority'
-import { applyRelabel, getHome, listRefs, previewRelabel, readBlob } from '@csb/files'
+import {
+  applyMerge,
+  applyRelabel,
+  commitsBetween,
+  getHome,
+  listRefs,
+  previewMerge,
+  previewRelabel,
+  readBlob,
+  type MergeBranches,
+  type MergePreview,
+} from '@csb/files'
 import { getState, relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
@@ -25,6 +37,7 @@ import { locationOf, type Context } from './operation.ts'
 
 /** What somebody wants done. */
 export type GateAsk =
+  | { readonly kind: 'merge'; readonly home: string; readonly from: string; readonly into: string }
   | {
       readonly kind: 'lower-label'
       readonly home: string
@@ -47,7 +60,18 @@ type Effect = {
 /** A note or a file may have gone meanwhile: then there is nothing left to approve. */
 const GONE = ['NOT_FOUND', 'FORGOTTEN', 'PROTECTED'] as const
 
-const EFFECTS: Partial<Record<GateKind, Effect>> = {
+const EFFECTS: Readonly<Record<GateKind, Effect>> = {
+  merge: {
+    subjectOf: (view, request, own) => mergeSubject(view, branchesOf(request), own),
+    act: (tx, context, { card, request }) => {
+      const branches = branchesOf(request)
+      const preview = previewMerge(tx, branches)
+      // the same was compared a moment ago, in this transaction; what moves a protected branch looks for itself
+      if (!isApproved(preview, card)) fail('GATE_STALE', { card: card.id, field: 'diff' })
+      const words = wordsOf(context, card.id, `merge ${branches.from} into ${branches.into}`)
+      return { commit: applyMerge(tx, { ...branches, ...words, preview }).commit }
+    },
+  },
   'lower-label': {
     subjectOf: (view, request, own) =>
       request['note'] === undefined ? relabelSubject(view, request, own) : noteSubject(view, request, own),
@@ -79,6 +103,8 @@ export async function askGate(context: Context, ask: GateAsk): Promise<never> {
   const { card } = await context.write(
     async (tx) => {
       const subject = await subjectNow(tx, request)
+      if (subject.changes.length === 0 && subject.commits.length === 0)
+        fail('INVALID_INPUT', { reason: 'there is nothing to approve' })
       const asker = { did: principal.did, name: principal.name, run, lease: principal.leaseHash }
       return openCard(tx, { subject, request, asker, node: key.did, now: clock.now() })
     },
@@ -149,7 +175,7 @@ async function subjectIfThere(view: View, request: GateRequest): Promise<GateSub
   }
 }
 
-const effectOf = (kind: GateKind): Effect => EFFECTS[kind] ?? fail('UNSUPPORTED_OPERATION', { kind })
+const effectOf = (kind: GateKind): Effect => EFFECTS[kind]
 
 /** What the commit says: fixed words, and the card that leads to everything else. */
 const wordsOf = (context: Context, card: string, message: string) => ({
@@ -158,6 +184,28 @@ const wordsOf = (context: Context, card: string, message: string) => ({
   trailers: { ...trailersOf(context), 'Csb-Gate': card },
   now: context.clock.now(),
 })
+
+const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
+
+const isApproved = ({ ours, theirs, tree, digest }: MergePreview, card: Card): boolean =>
+  ours === card.base && theirs === card.head && tree === card.result_tree && digest === card.diff
+
+function mergeSubject(view: View, branches: MergeBranches, own: Own): GateSubject {
+  const { ours, theirs, tree, manifest, conflicts } = previewMerge(view, branches)
+  const { home, from, into } = branches
+  return {
+    ...own,
+    kind: 'merge',
+    target: into,
+    source: from,
+    base: ours,
+    head: theirs,
+    resultTree: tree,
+    changes: manifest,
+    conflicts: conflicts.length,
+    commits: commitsBetween(view, home, { from: theirs, without: ours, limit: LIMITS.gateCommits }),
+  }
+}
 
 function relabelSubject(view: View, request: GateRequest, own: Own): GateSubject {
   const { home } = own
