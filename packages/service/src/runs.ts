@@ -321,7 +321,7 @@ function marked(update: TaskUpdate, mark: Readonly<Record<string, unknown>>): Ta
 
 type Committed = ReturnType<typeof commitResult>
 
-/** The last status says under what authority it was done, and which commit came of it. */
+/** The last status says under what authority it was done, and which commit came of it. @clause DEL-002.2.4 */
 function withNote(update: TaskUpdate, note: string, committed: Committed, { clock }: Context): TaskUpdate {
   if (!('statusUpdate' in update) || update.statusUpdate.status.state !== 'TASK_STATE_COMPLETED') return update
   const message = {
