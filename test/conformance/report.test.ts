@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { validate } from '@csb/core'
+import { LIMITS, validate } from '@csb/core'
 import { readClauses } from '../../protocols/clauses.ts'
 import { L0 } from './L0-files.ts'
 import { L1 } from './L1-authority.ts'
@@ -34,6 +34,12 @@ describe('the declaration', () => {
       const results = passed('L0', 'L1', 'L2').set('L1.7', result)
       expect(createReport(clauses, results, {}, '1').level).toBe('L0')
     }
+  })
+
+  test('L1.3 the declared bound is the one that grants are made with', async () => {
+    const text = await readFile(new URL('deviations.json', import.meta.url), 'utf8')
+    const declared = (JSON.parse(text) as Record<string, string>)['L1.3']
+    expect(declared).toBe(`revocation takes effect within ${LIMITS.revocationMaxAgeMs / 1000} seconds`)
   })
 
   test('deviations name clauses', async () => {

@@ -121,13 +121,16 @@ export function checkRoot(links: readonly Link[], isTrusted: (did: string) => bo
 
 /**
  * A revocation counts when it comes from a grantor at or above the grant, or from its own grantee. A grant
- * below a revoked one is as dead as that one. One that was declared irrevocable ends only with its grantee.
+ * below a revoked one is as dead as that one. One that was declared irrevocable ends only with its grantee. The
+ * status key that a grant names says what others have revoked.
  * @throws GRANT_INVALID with `revoked` and the link
  * @clause DEL-003.3.4
  */
 export function checkRevoked(links: readonly Link[], isRevoked: RevocationCheck): void {
   links.forEach(({ hash }, link) => {
-    if (isRevoked(hash, revokersOf(links, link))) refuse('revoked', { link })
+    const { revocable, revocation } = links[link]?.grant.delegation ?? {}
+    const told = revocable === true && revocation !== undefined ? [revocation.status_key] : []
+    if (isRevoked(hash, [...revokersOf(links, link), ...told])) refuse('revoked', { link })
   })
 }
 

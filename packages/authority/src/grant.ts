@@ -58,6 +58,10 @@ export type GrantInit = {
   /** for `single`: a task id, or `sha256:…` of the one message */
   readonly task?: string
   readonly lease?: Lease
+  /** did of the node that says whether the grant is revoked: one that is always on; default the grantor itself */
+  readonly statusKey?: string
+  /** ms: how old that word may be, see {@link LIMITS}; default the parent's, or a minute */
+  readonly maxAgeMs?: number
   /** default: a new one */
   readonly id?: string
 }
@@ -87,8 +91,8 @@ export function draftGrant(init: GrantInit): GrantBody {
       level: init.level,
       revocable: true,
       revocation: {
-        max_age_ms: parent?.delegation.revocation.max_age_ms ?? LIMITS.revocationMaxAgeMs,
-        status_key: init.from.did,
+        max_age_ms: init.maxAgeMs ?? parent?.delegation.revocation.max_age_ms ?? LIMITS.revocationMaxAgeMs,
+        status_key: init.statusKey ?? init.from.did,
       },
       max_depth: init.maxDepth ?? 0,
       parent: parent === undefined ? null : grantHash(parent),
@@ -164,7 +168,7 @@ export function checkSigner(did: string): void {
  * @throws GRANT_INVALID with `malformed`
  */
 export function checkDocument(
-  schema: 'Grant' | 'Authority' | 'Revocation' | 'Approval',
+  schema: 'Grant' | 'Authority' | 'Revocation' | 'Status' | 'Approval',
   value: unknown,
   maxBytes: number,
 ): void {

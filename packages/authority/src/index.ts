@@ -23,9 +23,19 @@ export {
 export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } from './message-check.ts'
 export { listTrust, trust, trusted, untrust } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
+export {
+  checkFresh,
+  issueStatus,
+  latestStatus,
+  signStatus,
+  staleLink,
+  statusKeysOf,
+  takeStatus,
+  takeStatuses,
+} from './status.ts'
 export { chainsOfHolder, createToken, findGrant, hasGrant, listGrants, storeGrant, tokenHash } from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
-export { rightsOf, verifyCredential, type Rights } from './rights.ts'
+export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
 export {
   appendRecord,
   effectiveNow,

@@ -39,6 +39,7 @@ import { reasonOf, refuse, type Reason } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { consumeGrant, consumeNonce, isReplayed, isUsed } from './replay.ts'
 import { isRevoked } from './revocation.ts'
+import { checkFresh, staleLink, takeStatuses } from './status.ts'
 import { trusted } from './trust.ts'
 
 /** The steps of DEL-003 3.2 by number, from 1. The eighth is what a failure of the others leads to. */
@@ -64,6 +65,8 @@ export type Accepted = {
   /** of the leaf; null where it only lends a voice */
   readonly lease: Lease | null
   readonly chain: readonly Grant[]
+  /** its status keys said nothing young enough: it may have been revoked meanwhile; never with execute or override */
+  readonly isStale: boolean
   /** steps that passed */
   readonly steps: readonly StepName[]
 }
@@ -117,10 +120,10 @@ export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): P
   const steps: readonly (readonly [StepName, () => void | Promise<void>])[] = [
     ['attached', () => void (found.authority = attached(copies))],
     ['received', () => received(tx, check, known(found.authority))],
-    ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority)))],
+    ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority), now))],
     ['scope', () => coversScope(known(found.authority), known(found.links))],
     ['level', () => coversLevel(known(found.authority), known(found.links), known(found.root).ceiling)],
-    ['expiry', () => isCurrent(known(found.authority), known(found.links), now)],
+    ['expiry', () => isCurrent(tx, check, known(found.authority), known(found.links), now)],
     ['accepted', () => consume(tx, known(found.authority), known(found.links), now)],
   ]
   for (const [name, run] of steps) {
@@ -141,7 +144,9 @@ export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): P
       }
     }
   }
-  return accepted(known(found.authority), verified(known(found.links)), known(found.root).name, passed)
+  const chain = verified(known(found.links))
+  const isStale = staleLink(tx, chain.chain, { self: check.self, now }) !== undefined
+  return { ...accepted(known(found.authority), chain, known(found.root).name, passed), isStale }
 }
 
 /** 1. The message carries one authority, and it can be read. @clause DEL-002.2.2 */
@@ -167,7 +172,12 @@ function received(tx: Transaction, check: AuthorityCheck, authority: Authority):
 }
 
 /** 3. The delegation is one this node trusts: whole, made out to the holder, from a listed origin, not revoked. */
-function isTrusted(tx: Transaction, check: AuthorityCheck, authority: Authority): Pick<Finding, 'links' | 'root'> {
+function isTrusted(
+  tx: Transaction,
+  check: AuthorityCheck,
+  authority: Authority,
+  now: number,
+): Pick<Finding, 'links' | 'root'> {
   const links = readChain(authority.chain)
   const leaf = leafOf(links).delegation
   if (links.at(-1)?.hash !== authority.delegation_hash || leaf.id !== authority.delegation_id) refuse('chain_shape')
@@ -178,6 +188,9 @@ function isTrusted(tx: Transaction, check: AuthorityCheck, authority: Authority)
   checkRoot(links, (did) => trusted(tx, did) !== undefined)
   checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
   checkSignatures(links)
+  // only now: whose word counts is named by what was just verified
+  takeStatuses(tx, authority.status, verified(links).chain, now)
+  checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
   return { links, root: known(trusted(tx, links[0]?.grant.delegation.grantor_key ?? '')) }
 }
 
@@ -196,11 +209,22 @@ function coversLevel(authority: Authority, links: readonly Link[], ceiling: Rank
   if (!isAtMost(authority.level, ceiling)) refuse('over_ceiling')
 }
 
-/** 6. Neither the message nor a grant has expired or is still to begin. */
-function isCurrent(authority: Authority, links: readonly Link[], now: number): void {
+/**
+ * 6. Neither the message nor a grant has expired or is still to begin; and where something must be done, the word that
+ * no grant is revoked is young.
+ * @clause L1.3
+ */
+function isCurrent(
+  tx: Transaction,
+  { self }: AuthorityCheck,
+  authority: Authority,
+  links: readonly Link[],
+  now: number,
+): void {
   if (authority.issued_at > now + LIMITS.clockSkewMs) refuse('not_yet_valid')
   if (authority.expires_at !== null && authority.expires_at <= now) refuse('expired')
   checkTimes(links, now)
+  if (!isAtMost(authority.level, 'request')) checkFresh(tx, verified(links).chain, { self, now })
 }
 
 /** 7. All passed: the message is used up, and a single-use grant with it. */
@@ -217,7 +241,7 @@ function accepted(
   chain: VerifiedChain,
   delegatedBy: string,
   steps: readonly StepName[],
-): Accepted {
+): Omit<Accepted, 'isStale'> {
   return {
     kind: 'accepted',
     level: authority.level,

@@ -15,6 +15,7 @@ import {
   type Grant,
   type JsonRpcRequest,
   type KeyPair,
+  type Status,
 } from '@csb/core'
 import { grantHash } from './grant.ts'
 import type { Rank } from './rank.ts'
@@ -23,8 +24,8 @@ import { refuse } from './reasons.ts'
 /** Member of `message.metadata` in which authority travels; `params.authority` and `params.metadata` are read too. */
 export const AUTHORITY_KEY = 'urn:csb:ext:authority:v1'
 
-/** What of an authority its holder signs: the chain is bound by the hash of its leaf. */
-export type AuthorityBody = Omit<Authority, 'signature' | 'chain'>
+/** What of an authority its holder signs: the chain is bound by the hash of its leaf, statements by their own signers. */
+export type AuthorityBody = Omit<Authority, 'signature' | 'chain' | 'status'>
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -43,6 +44,8 @@ export type AuthorityInit = {
   readonly now: number
   /** ms; kept within the life of the grant */
   readonly ttlMs: number
+  /** what the status keys of the chain said last, for a receiver that can not ask them */
+  readonly status?: readonly Status[]
 }
 
 /**
@@ -67,7 +70,13 @@ export function signAuthority(init: AuthorityInit, key: KeyPair): Authority {
     payload: init.payload,
   }
   const chain = [...init.chain] as unknown as Authority['chain']
-  return { ...body, chain, signature: signDocument('authority', body, key) }
+  const said = (init.status ?? []) as unknown as NonNullable<Authority['status']>
+  return {
+    ...body,
+    chain,
+    ...(said.length === 0 ? {} : { status: [...said] }),
+    signature: signDocument('authority', body, key),
+  }
 }
 
 /**
@@ -100,7 +109,7 @@ export function attachAuthority(body: JsonRpcRequest, authority: Authority): Jso
 
 /** What the holder signed of a complete authority. */
 export function signedPart(authority: Authority): AuthorityBody {
-  const { signature: _, chain: _chain, ...body } = authority
+  const { signature: _, chain: _chain, status: _status, ...body } = authority
   return body
 }
 

@@ -83,7 +83,7 @@ export function principalOf(view: View, evidence: Evidence, options: PrincipalOp
  * @throws LEASE_EXPIRED, LEASE_REVOKED
  * @clause L1.3
  */
-export function checkHeld(view: View, { chain, leaseHash }: Principal, now: number): void {
+export function checkHeld(view: View, { chain, leaseHash }: Pick<Principal, 'chain' | 'leaseHash'>, now: number): void {
   if (leaseHash === null) return
   const time = effectiveNow(view, now)
   for (const { delegation } of chain) {

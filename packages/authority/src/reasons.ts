@@ -33,6 +33,7 @@ export const REASONS = [
   'weak_key',
   'holder_mismatch',
   'revoked',
+  'revocation_stale',
   'out_of_scope',
   'level_exceeds',
   'already_used',

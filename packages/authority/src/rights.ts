@@ -5,12 +5,13 @@
  * @clause L4.2
  */
 import { EVERY_TAG, LEVELS, type Clearance } from '@csb/core'
-import type { View } from '@csb/store'
+import type { Transaction, View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
 import { allows, clearanceOfLease, locationOf, type LeaseAction } from './lease.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
+import { checkFresh, takeStatuses } from './status.ts'
 import { chainsOfHolder } from './stored-grants.ts'
 
 /** The branch that holds a home's notes. */
@@ -37,11 +38,29 @@ type Asked = {
  * @param chain parsed value; undefined where the peer presented none
  * @returns undefined where none was presented
  * @throws GRANT_INVALID `{reason}`
+ * @clause L1.3
  */
 export function verifyCredential(view: View, asked: Asked & { readonly chain: unknown }): VerifiedChain | undefined {
   if (asked.chain === undefined || asked.chain === null) return undefined
   if (!Array.isArray(asked.chain)) refuse('malformed', { field: 'chain' })
   return verifyFor(view, asked.chain, asked)
+}
+
+/**
+ * Take in what came with a presented chain: what its status keys said last. A chain that does not hold brings nothing.
+ * @param presented parsed values
+ */
+export function takeCredential(
+  tx: Transaction,
+  asked: Asked & { readonly presented: { readonly credential?: unknown; readonly status?: unknown } },
+): void {
+  const { credential, status } = asked.presented
+  if (!Array.isArray(credential)) return
+  try {
+    takeStatuses(tx, status, verifyHeld(tx, credential, asked).chain, asked.now)
+  } catch (error) {
+    if (reasonOf(error) === undefined) throw error
+  }
 }
 
 /**
@@ -79,8 +98,18 @@ function rightsUnder(view: View, chain: readonly unknown[], asked: Asked): Right
   }
 }
 
-/** Begins with the home's owner, ends with the peer's key, is meant for this node, holds now. */
-function verifyFor(view: View, chain: readonly unknown[], { did, home, self, now }: Asked): VerifiedChain {
+/**
+ * Begins with the home's owner, ends with the peer's key, is meant for this node, holds now, and young enough a word
+ * says that it is not revoked. Of what it could show itself a node asks no such word: whoever is shown it will.
+ */
+function verifyFor(view: View, chain: readonly unknown[], asked: Asked): VerifiedChain {
+  const { did, self, now } = asked
+  const verified = verifyHeld(view, chain, asked)
+  if (did !== self) checkFresh(view, verified.chain, { self, now })
+  return verified
+}
+
+function verifyHeld(view: View, chain: readonly unknown[], { did, home, self, now }: Asked): VerifiedChain {
   const verified = verifyChain({
     chain,
     now: effectiveNow(view, now),

@@ -51,6 +51,7 @@ export const ownerDraft = (extra: Partial<GrantInit> = {}) =>
     now: NOW,
     ttlMs: HOUR,
     maxDepth: 3,
+    statusKey: node.did,
     ...extra,
   })
 
@@ -66,6 +67,7 @@ export const childDraft = (parent: Grant, extra: Partial<GrantInit> = {}) =>
     ttlMs: HOUR / 2,
     maxDepth: 1,
     parent,
+    statusKey: node.did,
     ...extra,
   })
 

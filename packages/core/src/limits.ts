@@ -41,6 +41,11 @@ export const LIMITS = {
   singleGrantMs: 7 * DAY,
   /** L1.3: the declared bound within which a revocation takes effect. */
   revocationMaxAgeMs: 60 * SECOND,
+  /** Revoked and not yet expired grants that one status key answers for; more is no home. */
+  statusGrants: 1_024,
+  statusBytes: 96 * KiB,
+  /** How long the command waits for peers when it revokes; the rest is told them when they come. */
+  revocationTellMs: 5 * SECOND,
 
   /** A card that nobody decided on by then is drawn anew when it is asked for again. */
   gateCardMs: DAY,

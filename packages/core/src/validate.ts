@@ -14,6 +14,7 @@ export type Documents = {
   Grant: Types.Grant
   Authority: Types.Authority
   Revocation: Types.Revocation
+  Status: Types.Status
   Approval: Types.Approval
   Envelope: Types.Envelope
   AgentRecord: Types.AgentRecord

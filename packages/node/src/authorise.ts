@@ -30,6 +30,8 @@ export type Delegating = {
   readonly task?: string
   /** how often it may be passed on */
   readonly maxDepth?: number
+  /** ms within which a revocation counts wherever it is used to have something done; default a minute */
+  readonly maxAgeMs?: number
 }
 
 /** Let somebody speak with the owner's authority. @returns the signed grant and its hash */
@@ -47,6 +49,8 @@ export async function delegateTo(desk: Desk, asked: Delegating): Promise<{ grant
       now: desk.now,
       ttlMs: asked.ttlMs,
       maxDepth: asked.maxDepth ?? 0,
+      statusKey: identity.did,
+      ...(asked.maxAgeMs === undefined ? {} : { maxAgeMs: asked.maxAgeMs }),
       ...(asked.task === undefined ? {} : { task: asked.task }),
     }),
     desk.owner,
@@ -79,6 +83,7 @@ export async function shareWith(desk: Desk, asked: Sharing): Promise<{ grant: Gr
       level: 'request',
       now: desk.now,
       ttlMs: null,
+      statusKey: identity.did,
       lease: shareLease(identity, asked.level, asked.tags, asked.mayWrite),
     }),
     desk.owner,
@@ -115,6 +120,7 @@ export async function leaseFor(
       level: 'request',
       now: desk.now,
       ttlMs: asked.ttlMs,
+      statusKey: identity.did,
       lease: handLease(identity, asked),
     }),
     desk.owner,

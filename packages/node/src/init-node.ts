@@ -71,7 +71,7 @@ type Made = {
 /** Everything that goes into the store, in one transaction. */
 async function writeState(options: InitOptions, made: Made): Promise<Identity> {
   const { directory, now } = options
-  const join = await joinedHome(options)
+  const joined = await joinedNode(options)
   // a folder that a stopped attempt left behind holds a store without a node: begin anew
   await rm(pathOf(directory, 'database'), { recursive: true, force: true })
   const store = await openStore(pathOf(directory, 'database'))
@@ -79,11 +79,11 @@ async function writeState(options: InitOptions, made: Made): Promise<Identity> {
     return await store.transact((tx) => {
       const origin = made.node.did
       const owner = { name: made.owner.name, did: made.owner.key.did }
-      const id = join === null ? {} : { id: join }
+      const id = joined.home === null ? {} : { id: joined.home }
       const home = options.withHome ? createHome(tx, { ...id, owner: owner.did, origin, now }).id : null
       const identity = validate('Identity', identityOf(options, made, home))
       trust(tx, { ...owner, ceiling: 'override', clearance: { level: 'sealed', tags: ['*'] } })
-      grantAll(tx, identity, made, now)
+      grantAll(tx, identity, made, joined.did ?? identity.did, now)
       return identity
     })
   } finally {
@@ -104,17 +104,26 @@ const identityOf = (options: InitOptions, { owner, node }: Made, home: string | 
   delegations: [],
 })
 
-/** The owner lets the node act, and the command line on this machine; both are in the record from the start. */
-function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, now: number): void {
+/**
+ * The owner lets the node act, and the command line on this machine; both are in the record from the start.
+ * @param statusKey did of the node that says whether this one may still act: the one that is joined, where there is one
+ */
+function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, statusKey: string, now: number): void {
   const from = identity.owner
   const shared = { type: 'global' as const, from, scope: ['*'], level: 'request' as const, now, ttlMs: null }
   const node = { name: identity.name, did: identity.did }
   const nodeGrant = signGrant(
-    draftGrant({ ...shared, to: node, audience: ['*'], maxDepth: 2, lease: nodeLease(identity) }),
+    draftGrant({ ...shared, to: node, audience: ['*'], maxDepth: 2, statusKey, lease: nodeLease(identity) }),
     owner.key,
   )
   const commandGrant = signGrant(
-    draftGrant({ ...shared, to: from, audience: [identity.did], lease: commandLease(identity) }),
+    draftGrant({
+      ...shared,
+      to: from,
+      audience: [identity.did],
+      statusKey: identity.did,
+      lease: commandLease(identity),
+    }),
     owner.key,
   )
   const lease = storeGrant(tx, { chain: [nodeGrant] })
@@ -148,9 +157,9 @@ async function ownerOf(options: InitOptions): Promise<{ name: string; key: KeyPa
   return { name, key: ownerKey }
 }
 
-/** The home of the node that is joined: the same id, so that both hold the same home. */
-async function joinedHome({ join }: InitOptions): Promise<string | null> {
-  if (join === undefined) return null
-  const { home } = (await readJson(join.directory, 'identity')) as Partial<Identity>
-  return home ?? null
+/** The node that is joined: the same home id, so that both hold the same home. */
+async function joinedNode({ join }: InitOptions): Promise<{ home: string | null; did?: string }> {
+  if (join === undefined) return { home: null }
+  const { home = null, did } = (await readJson(join.directory, 'identity')) as Partial<Identity>
+  return { home, ...(did === undefined ? {} : { did }) }
 }

@@ -23,6 +23,17 @@ export function credentialOf({ store, key, clock }: Here, home: Home): readonly 
   return chainsOfHolder(view, key.did).findLast(gives) ?? null
 }
 
+/** The grants on which the rights of a peer in a session rest: the chain it brought. Empty where it brought none that holds. */
+export function chainsShownBy(
+  { store, key, clock }: Here,
+  did: string,
+  home: Home,
+  brought?: unknown,
+): readonly Grant[] {
+  const asked = { did, home, self: key.did, now: clock.now() }
+  return verifyCredential(store.view(), { ...asked, chain: brought })?.chain ?? []
+}
+
 /**
  * Rights of a peer to a home, by grants kept here and by the chain it brought along. Asked again and again during a
  * session, so that a revocation counts at once. A bound that the owner of this node set for that peer holds

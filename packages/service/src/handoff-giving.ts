@@ -13,14 +13,16 @@ import {
   type Grant,
   type Handoff,
   type Lease,
+  type Status,
 } from '@csb/core'
-import { draftGrant, grantHash, leaseOf, meet, signGrant, storeGrant } from '@csb/authority'
+import { checkHeld, draftGrant, grantHash, leaseOf, meet, signGrant, storeGrant } from '@csb/authority'
 import { commitFiles, getRef } from '@csb/files'
 import { getNote, notePath, renderNote } from '@csb/memory'
 import { createHandoff, handoffBranch, newHandoffId, openResult, type HandoffFile } from '@csb/sync'
 import { key, type Transaction } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
 import { peerRights } from './credentials.ts'
+import { refreshStatuses, statusesFor } from './freshness.ts'
 import { checkReach, locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { nodeChain } from './runs.ts'
@@ -46,8 +48,10 @@ export async function giveHandoff(context: Context, input: Offer) {
   const clearance = clearanceFor(context, home, input)
   const base = getRef(context.view, home, 'main')?.commit ?? null
   const files = notesOf(context, home, input.notes ?? [], clearance)
+  await refreshStatuses(context, nodeChain(context.view))
+  const status = await statusesFor(context, nodeChain(context.view))
   const handoff = await context.write(
-    (tx) => mint(tx, context, { home, base, files, clearance }, input),
+    (tx) => mint(tx, context, { home, base, files, clearance, status }, input),
     (made) => ({
       handoff: made.id,
       to: input.did,
@@ -62,6 +66,8 @@ export async function giveHandoff(context: Context, input: Offer) {
   const checked = openResult(result, handoff, lease, grantHash(leaf))
   return context.write(
     (tx) => {
+      // what was lent may have ended while the peer was at work: then nothing of it comes in
+      checkHeld(tx, { chain: handoff.chain as unknown as Grant[], leaseHash: grantHash(leaf) }, context.clock.now())
       const commit = checked.outcome === 'completed' ? commitResult(tx, context, handoff, checked) : undefined
       const summary = {
         id: handoff.id,
@@ -124,9 +130,15 @@ type Minting = {
   readonly base: string | null
   readonly files: Notes
   readonly clearance: Clearance
+  readonly status: readonly Status[]
 }
 
-function mint(tx: Transaction, context: Context, { home, base, files, clearance }: Minting, input: Offer): Handoff {
+function mint(
+  tx: Transaction,
+  context: Context,
+  { home, base, files, clearance, status }: Minting,
+  input: Offer,
+): Handoff {
   const now = context.clock.now()
   const ttlMs = input.ttl_ms ?? DEFAULT_TTL_MS
   const id = newHandoffId(now)
@@ -176,6 +188,7 @@ function mint(tx: Transaction, context: Context, { home, base, files, clearance 
       chain,
       taint: { level: 'public', integrity: 'owner', tags: [] },
       expiresAt: now + ttlMs,
+      status,
     },
     clearance,
     now,

@@ -3,11 +3,12 @@
  * is left of its lease, answered with a signed result. Nothing of this node's own home is within its reach.
  * @clause L4.4
  */
-import { delay, fail, toNodeError, type Handoff, type Lease } from '@csb/core'
+import { delay, fail, toNodeError, type Grant, type Handoff, type Lease } from '@csb/core'
 import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
-import { effectiveNow, isAtMost, isRevoked, meet, trusted, verifyChain } from '@csb/authority'
+import { checkFresh, effectiveNow, isAtMost, isRevoked, meet, takeStatuses, trusted, verifyChain } from '@csb/authority'
 import { checkFiles, createResult, handoffBranch, handoffHash, openHandoff } from '@csb/sync'
 import { key } from '@csb/store'
+import { whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { prepareRun, visitorCeiling } from './runs.ts'
@@ -21,7 +22,8 @@ export async function takeHandoff(context: Context, _input: unknown, port: Messa
   const now = effectiveNow(context.view, context.clock.now())
   const handoff = openHandoff(await port.receive(), from, context.key.did, { level: 'sealed', tags: ['*'] }, now)
   const agent = getAgent(context.view, handoff.agent)
-  const { lease, leafHash } = accept(context, handoff, agent, now)
+  await context.store.transact((tx) => takeStatuses(tx, handoff.status, checkedChain(context, handoff, now).chain, now))
+  const { lease, leafHash, chain } = accept(context, handoff, agent, now)
   await context.write(
     (tx) => {
       // a package works once, also when its first run was cut short; and no peer writes over what this node offered
@@ -30,7 +32,7 @@ export async function takeHandoff(context: Context, _input: unknown, port: Messa
     },
     () => ({ handoff: handoff.id, from, agent: agent.id, lease: leafHash }),
   )
-  const { result, failure } = await whileTelling(port, work(context, handoff, lease, agent.id))
+  const { result, failure } = await whileTelling(port, work(context, handoff, lease, agent.id, chain))
   const { seq, value } = await context.tell(
     (tx) => {
       const told = { outcome: failure === null ? ('completed' as const) : ('failed' as const), code: failure }
@@ -64,14 +66,9 @@ function accept(
   handoff: Handoff,
   agent: AttachedAgent,
   now: number,
-): { lease: Lease; leafHash: string } {
-  const verified = verifyChain({
-    chain: handoff.chain,
-    now,
-    audience: context.key.did,
-    isRevoked: (hash, by) => isRevoked(context.view, hash, by),
-    trustedRoot: (did) => trusted(context.view, did),
-  })
+): { lease: Lease; leafHash: string; chain: readonly Grant[] } {
+  const verified = checkedChain(context, handoff, now)
+  checkFresh(context.view, verified.chain, { self: context.key.did, now })
   const { leaf } = verified
   if (leaf.delegation.grantee_key !== context.key.did || leaf.delegation.task !== handoff.id) {
     fail('GRANT_INVALID', { reason: 'holder_mismatch' })
@@ -89,8 +86,18 @@ function accept(
     labels_max: 'sealed',
     label_tags: ['*'],
   }
-  return { lease: meet(given, ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'actions' }), leafHash: verified.leafHash }
+  const lease = meet(given, ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'actions' })
+  return { lease, leafHash: verified.leafHash, chain: verified.chain }
 }
+
+const checkedChain = ({ key: { did: audience }, view }: Context, handoff: Handoff, now: number) =>
+  verifyChain({
+    chain: handoff.chain,
+    now,
+    audience,
+    isRevoked: (hash, by) => isRevoked(view, hash, by),
+    trustedRoot: (did) => trusted(view, did),
+  })
 
 /** An agent may take longer than a stream may be silent. */
 async function whileTelling<T>(port: MessagePort, done: Promise<T>): Promise<T> {
@@ -111,23 +118,31 @@ async function whileTelling<T>(port: MessagePort, done: Promise<T>): Promise<T> 
 
 type Worked = { readonly result: AgentResult; readonly failure: string | null }
 
-async function work(context: Context, handoff: Handoff, lease: Lease, agentId: string): Promise<Worked> {
+async function work(
+  context: Context,
+  handoff: Handoff,
+  lease: Lease,
+  agentId: string,
+  chain: readonly Grant[],
+): Promise<Worked> {
   const agent = getAgent(context.view, agentId)
   let result: AgentResult = {}
   try {
-    const prepared = await prepareRun(context, {
-      agent,
-      task: handoff.id,
-      input: {
-        handoff: { id: handoff.id, from: handoff.from, branch: handoffBranch(handoff.id), paths: lease.paths ?? [] },
-        message: { role: 'ROLE_USER', parts: [{ text: handoff.task.text }] },
-        files: handoff.files.map(({ path, text }) => ({ path, text })),
-      },
-      // its reach is the package and its answer: nothing of this node's own home
-      ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
-      signal: context.signal,
+    await whileHeld(context, chain, handoff.from, async (over) => {
+      const prepared = await prepareRun(context, {
+        agent,
+        task: handoff.id,
+        input: {
+          handoff: { id: handoff.id, from: handoff.from, branch: handoffBranch(handoff.id), paths: lease.paths ?? [] },
+          message: { role: 'ROLE_USER', parts: [{ text: handoff.task.text }] },
+          files: handoff.files.map(({ path, text }) => ({ path, text })),
+        },
+        // its reach is the package and its answer: nothing of this node's own home
+        ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
+        signal: AbortSignal.any([context.signal, over]),
+      })
+      for await (const event of prepared.events()) if (event.kind === 'result') result = event.result
     })
-    for await (const event of prepared.events()) if (event.kind === 'result') result = event.result
     checkFiles(lease, handoff, result.files ?? [])
     return { result, failure: null }
   } catch (error) {

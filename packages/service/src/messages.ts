@@ -132,9 +132,11 @@ async function judge(tx: Transaction, context: Context, { body, beside, owner }:
     const mark = { accepted: false, step, step_name: stepName, reason }
     return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note: `processed without authority: ${reason}` }
   }
-  const { level, delegatedBy, scope } = outcome
-  const mark = { accepted: true, level, delegated_by: delegatedBy, scope }
-  return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note: `with authority from ${delegatedBy}` }
+  const { level, delegatedBy, scope, isStale } = outcome
+  const mark = { accepted: true, level, delegated_by: delegatedBy, scope, ...(isStale ? { stale: true } : {}) }
+  // nobody has said lately whether it was revoked
+  const note = `with authority from ${delegatedBy}${isStale ? ', not confirmed lately' : ''}`
+  return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note }
 }
 
 /** Why the agent does not take the message; undefined where it does. */
@@ -220,7 +222,8 @@ function ceilingOf(context: Context, { owner }: Arrival, task: string, outcome: 
 function summaryOf(outcome: Outcome): Readonly<Record<string, unknown>> {
   if (outcome.kind === 'absent') return { accepted: false, reason: 'absent' }
   if (outcome.kind === 'downgraded') return { accepted: false, step: outcome.step, reason: outcome.reason }
-  return { accepted: true, level: outcome.level, root: outcome.root, grant: outcome.leafHash }
+  const { level, root, leafHash: grant, isStale } = outcome
+  return { accepted: true, level, root, grant, ...(isStale ? { stale: true } : {}) }
 }
 
 /** End a task at its owner's wish, and its run with it. */

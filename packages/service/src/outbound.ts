@@ -1,7 +1,8 @@
 /** A2A requests to an agent on another node: an envelope, and authority on it where the caller asked for it. */
 import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
 import { createEnvelope, type JsonObject } from '@csb/agents'
-import { findGrant, payloadDigest, signAuthority, type Rank } from '@csb/authority'
+import { findGrant, isAtMost, payloadDigest, signAuthority, type Rank } from '@csb/authority'
+import { refreshStatuses, statusesFor } from './freshness.ts'
 import type { Body } from './messages.ts'
 import type { Context } from './operation.ts'
 
@@ -23,7 +24,7 @@ export type Outbound = {
 
 /** Send and give the answers as they come: JSON-RPC results. */
 export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
-  const envelope = envelopeOf(context, outbound)
+  const envelope = await envelopeOf(context, outbound)
   if (isMessage(outbound.body.method)) await note(context, outbound, envelope.id)
   for await (const reply of context.peers.request(envelope, {
     signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal),
@@ -50,10 +51,11 @@ async function note(context: Context, { did, agent, body, delegation }: Outbound
   )
 }
 
-function envelopeOf(context: Context, outbound: Outbound): Envelope {
+async function envelopeOf(context: Context, outbound: Outbound): Promise<Envelope> {
   const { clock, key } = context
   const { did, agent, body } = outbound
-  const authority = outbound.delegation === undefined ? undefined : authorityOf(context, outbound, outbound.delegation)
+  const { delegation } = outbound
+  const authority = delegation === undefined ? undefined : await authorityOf(context, outbound, delegation)
   const message = (body.params['message'] ?? {}) as JsonObject
   return createEnvelope(
     {
@@ -70,18 +72,22 @@ function envelopeOf(context: Context, outbound: Outbound): Envelope {
 }
 
 /** @throws NOT_FOUND where there is no such delegation, GRANT_INVALID where this node is not its holder */
-function authorityOf(context: Context, { did, body, level, scope }: Outbound, delegation: string) {
+async function authorityOf(context: Context, { did, body, level, scope }: Outbound, delegation: string) {
   const chain = findGrant(context.view, delegation)
   const leaf = chain.at(-1) ?? fail('NOT_FOUND', { grant: delegation })
   if (leaf.delegation.grantee_key !== context.key.did) fail('GRANT_INVALID', { reason: 'holder_mismatch' })
+  const speaksAt = level ?? leaf.delegation.level
+  // what must be done is done only on a young word
+  if (!isAtMost(speaksAt, 'request')) await refreshStatuses(context, chain)
   const init = {
     chain,
     payload: payloadDigest(body),
-    level: level ?? leaf.delegation.level,
+    level: speaksAt,
     scope: scope ?? leaf.delegation.scope,
     audience: did,
     now: context.clock.now(),
     ttlMs: AUTHORITY_MS,
+    status: await statusesFor(context, chain),
   }
   return signAuthority(init, context.key)
 }

@@ -127,6 +127,7 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
         level: 'request',
         now: clock.now(),
         ttlMs: null,
+        statusKey: node.did,
         ...more,
       }),
       owner,

@@ -1,7 +1,16 @@
 /** Another node that speaks to a house: its key, its owner, what that owner let it say. */
-import { createKeyPair, type Authority, type Envelope, type Grant, type KeyPair } from '@csb/core'
+import { createKeyPair, type Authority, type Envelope, type Grant, type KeyPair, type Status } from '@csb/core'
 import { createEnvelope } from '@csb/agents'
-import { draftGrant, payloadDigest, signAuthority, signGrant, trust, type GrantInit, type Rank } from '@csb/authority'
+import {
+  draftGrant,
+  payloadDigest,
+  signAuthority,
+  signGrant,
+  signStatus,
+  trust,
+  type GrantInit,
+  type Rank,
+} from '@csb/authority'
 import type { EnvelopeReply } from '../src/index.ts'
 import { HOUR, messageOf, visitor, type House, type Task } from './house.ts'
 
@@ -28,6 +37,7 @@ export function createSpeaker(): Speaker {
           level: 'execute',
           now: house.clock.now(),
           ttlMs: HOUR,
+          statusKey: key.did,
           ...more,
         }),
         origin,
@@ -48,6 +58,8 @@ export type Saying = {
   readonly params?: Record<string, unknown>
   readonly grants?: readonly Grant[]
   readonly level?: Rank
+  /** what its status key said last; default that nothing is revoked */
+  readonly status?: readonly Status[]
   readonly scope?: readonly string[]
   /** the authority after it was signed */
   readonly change?: (authority: Authority) => unknown
@@ -77,6 +89,7 @@ export function envelopeOf(house: House, { key }: Speaker, saying: Saying): Enve
             audience: house.key.did,
             now,
             ttlMs: 300_000,
+            status: saying.status ?? [signStatus({ seq: 0, revoked: [], now }, key)],
           },
           key,
         )

@@ -50,6 +50,14 @@ export const TABLES = {
   token: 'at',
   /** grant hash / did of the revoker -> JSON revocation, never removed (authority) */
   revoked: 'ar',
+  /** did of a status key -> JSON its newest status statement (authority) */
+  status: 'as',
+  /** grant hash / did of a peer -> JSON when it was shown there (authority) */
+  shown: 'av',
+  /** did of a peer / grant hash -> JSON a revocation that peer has not heard of (authority) */
+  untold: 'ax',
+  /** grant hash -> JSON what was used of its lease, by itself and all below it (authority) */
+  spent: 'ab',
   /** did of the holder / nonce -> ms until which it is kept (authority) */
   nonce: 'an',
   /** grant hash of a single delegation -> JSON where it was used (authority) */

@@ -24,6 +24,7 @@ import {
   type KeyPair,
   type Label,
   type Lease,
+  type Status,
 } from '@csb/core'
 import { allows } from '@csb/authority'
 
@@ -46,6 +47,8 @@ export type HandoffInit = {
   readonly chain: readonly Grant[]
   readonly taint: Label
   readonly expiresAt: number
+  /** what the status keys of the chain said last */
+  readonly status?: readonly Status[]
 }
 
 export const newHandoffId = (now: number): string => newId('handoff', now)
@@ -73,6 +76,7 @@ export function createHandoff(init: HandoffInit, clearance: Clearance, now: numb
     issued_at: now,
     expires_at: init.expiresAt,
     nonce: toBase64Url(random(16)),
+    ...(init.status === undefined ? {} : { status: [...init.status] as unknown as NonNullable<Handoff['status']> }),
   }
   return { ...body, signature: signDocument('handoff', body, init.key) }
 }

@@ -239,6 +239,14 @@ chain: {
 [k: string]: unknown | undefined
 }[]
 /**
+ * status statements (status-v1) of the status keys of the chain; not part of what is signed
+ * 
+ * @maxItems 5
+ */
+status?: {
+[k: string]: unknown | undefined
+}[]
+/**
  * ed25519: and 86 base64url characters
  */
 signature: string
@@ -601,6 +609,14 @@ expires_at: number
  * 16 random bytes, base64url
  */
 nonce: string
+/**
+ * status statements (status-v1) of the status keys of the chain; each signed by its issuer
+ * 
+ * @maxItems 5
+ */
+status?: {
+[k: string]: unknown | undefined
+}[]
 /**
  * ed25519: and 86 base64url characters
  */
@@ -1301,6 +1317,43 @@ reason: ("unspecified" | "superseded" | "compromised" | "ended")
  * milliseconds since epoch
  */
 revoked_at: number
+/**
+ * ed25519: and 86 base64url characters
+ */
+signature: string
+}
+}
+
+/**
+ * What a status key says of the grants that name it: which of them are revoked, as of now.
+ */
+export interface Status {
+status: {
+v: 1
+/**
+ * did:key of an Ed25519 key: the status key
+ */
+issuer: string
+/**
+ * grows with every change of the set, never goes back
+ */
+seq: number
+/**
+ * milliseconds since epoch
+ */
+issued_at: number
+/**
+ * when a new one can be had at the latest, milliseconds since epoch
+ */
+next_update: number
+/**
+ * every grant that is revoked and has not expired, sorted
+ * 
+ * @maxItems 1024
+ * 
+ * Items: hash of a grant
+ */
+revoked: string[]
 /**
  * ed25519: and 86 base64url characters
  */

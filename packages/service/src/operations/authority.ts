@@ -14,6 +14,7 @@ import {
   isRevoked,
   type Rank,
 } from '@csb/authority'
+import { answerStatus } from '../freshness.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -59,15 +60,17 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'session',
     open: 'peer',
     run: async (context: Context, _input: unknown, port: MessagePort) => {
-      const message = (await port.receive()) as { chain?: unknown; revocation?: unknown } | undefined
+      const message = (await port.receive()) as { chain?: unknown; revocation?: unknown; status?: unknown } | undefined
       if (Array.isArray(message?.chain)) {
         const { leafHash } = await accept(context, message.chain, undefined)
         await port.send({ accepted: leafHash })
+      } else if (message?.status !== undefined) {
+        await port.send({ status: await answerStatus(context, message.status) })
       } else if (message?.revocation !== undefined) {
         knowSigner(context, message.revocation)
         await port.send({ revoked: await revokeGrant(context, message.revocation) })
       } else {
-        fail('MALFORMED', { reason: 'a chain or a revocation is needed' })
+        fail('MALFORMED', { reason: 'a chain, a revocation or a question is needed' })
       }
     },
   },

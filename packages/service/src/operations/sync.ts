@@ -4,17 +4,18 @@
  * @clause L4.1, L4.2, L4.3
  */
 import { fail, type Clearance } from '@csb/core'
-import { rightsOf, trusted, verifyCredential } from '@csb/authority'
+import { rightsOf, takeCredential, trusted, verifyCredential } from '@csb/authority'
 import { createHome, findHome, type Home } from '@csb/files'
 import { finishErasures } from '@csb/guard'
 import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { credentialOf, peerRights } from '../credentials.ts'
+import { chainsShownBy, credentialOf, peerRights } from '../credentials.ts'
+import { refreshStatuses, statusesFor, whileFresh } from '../freshness.ts'
 import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
-type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown }
+type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown; readonly status?: unknown }
 
 /** What is kept of the last round with a peer: the row that keeps the pair in step from then on. */
 export type SyncRow = { readonly did: string; readonly home: string; readonly at: number; readonly report: SyncReport }
@@ -34,9 +35,10 @@ export const syncOperations: readonly Operation[] = [
       const home = findHome(context.view, homeOf(input, context)) ?? fail('NOT_FOUND', { home: homeOf(input, context) })
       const port = await context.peers.session(input.did, 'sync', { home: home.id }, { signal: context.signal })
       try {
-        await port.send({ home, credential: credentialOf(context, home) })
+        await port.send(await presentation(context, home))
         const answer = (await port.receive()) as Presented | undefined
         if (answer === undefined) fail('PEER_UNREACHABLE', { did: input.did })
+        await takePresented(context, input.did, home, answer)
         const report = await runSession(context, port, input.did, home, answer)
         await port.close()
         return report
@@ -54,11 +56,17 @@ export const syncOperations: readonly Operation[] = [
     run: async (context: Context, input: { home: string }, port: MessagePort) => {
       const did = context.principal.did ?? fail('UNAUTHENTICATED')
       const offer = (await port.receive()) as Presented | undefined
+      await takePresented(
+        context,
+        did,
+        findHome(context.view, input.home) ?? homeOffered(context, input.home, offer),
+        offer,
+      )
       const home = await knownHome(context, did, input.home, offer)
       // whoever may see nothing of it learns nothing of it, neither whose it is nor by what right this node has it
       const { clearance } = peerRights(context, did, home.id, offer?.credential)
       if (clearance === undefined) fail('CLEARANCE', { home: home.id })
-      await port.send({ home, credential: credentialOf(context, home) })
+      await port.send(await presentation(context, home))
       await runSession(context, port, did, home, offer ?? {})
       await port.close()
     },
@@ -79,6 +87,31 @@ export const syncOperations: readonly Operation[] = [
     },
   },
 ]
+
+/** Which home, by what right, and what the status keys of that right said last. */
+async function presentation(context: Context, home: Home) {
+  const credential = credentialOf(context, home)
+  if (credential !== null) await refreshStatuses(context, credential)
+  return { home, credential, status: credential === null ? [] : await statusesFor(context, credential) }
+}
+
+/** Take in the words that came with a right. What the right is worth is judged afterwards. */
+async function takePresented(
+  context: Context,
+  did: string,
+  home: Pick<Home, 'id' | 'owner'> | undefined,
+  presented: Presented | undefined,
+): Promise<void> {
+  if (home === undefined || presented === undefined) return
+  const asked = { did, home, self: context.key.did, now: context.clock.now() }
+  await context.store.transact((tx) => takeCredential(tx, { ...asked, presented }))
+}
+
+/** A home that is new here, as it is offered, where its owner is one this node trusts. */
+function homeOffered({ view }: Context, id: string, offer: Presented | undefined) {
+  const owner = offer?.home?.owner
+  return typeof owner === 'string' && trusted(view, owner) !== undefined ? { id, owner } : undefined
+}
 
 /** A home that is new here is taken in only from an owner this node trusts. */
 async function knownHome(context: Context, peer: string, id: string, offer: Presented | undefined): Promise<Home> {
@@ -110,13 +143,15 @@ async function runSession(
 ): Promise<SyncReport> {
   const { clock, store } = context
   const rights = () => peerRights(context, did, home.id, presented.credential)
-  const report = await syncSession(port, {
-    store,
-    home: home.id,
-    clearanceOfPeer: () => rights().clearance,
-    mayPeerWrite: () => rights().mayWrite,
-    apply: (arrival) => apply(context, { did, home: home.id, seen: rights().clearance }, arrival),
-  })
+  const report = await whileFresh(context, chainsShownBy(context, did, home, presented.credential), did, () =>
+    syncSession(port, {
+      store,
+      home: home.id,
+      clearanceOfPeer: () => rights().clearance,
+      mayPeerWrite: () => rights().mayWrite,
+      apply: (arrival) => apply(context, { did, home: home.id, seen: rights().clearance }, arrival),
+    }),
+  )
   await finishErasures(store)
   await context.write(
     (tx) =>

@@ -1,0 +1,163 @@
+/**
+ * Words on revocation between nodes: this node's own, those of other status keys as it knows them, and asking for
+ * younger ones while something rests on them.
+ * @clause L1.3
+ */
+import { deadline, delay, isNodeError, type Grant, type Status } from '@csb/core'
+import {
+  checkFresh,
+  issueStatus,
+  latestStatus,
+  statusKeysOf,
+  takeStatuses,
+  verifyChain,
+  isRevoked,
+} from '@csb/authority'
+import type { Parts } from './operation.ts'
+
+/** A status key that does not answer by then is taken for unreachable: the last word serves while it may. */
+const ASKING_MS = 3_000
+
+/** Looked after this often at most, however short the bound is. */
+const LEAST_TURN_MS = 250
+const MOST_TURN_MS = 10_000
+
+type Chain = readonly Grant[]
+
+/**
+ * What the status keys of a chain said last: the own word is said anew.
+ * @returns as many as are known, to go with the chain
+ */
+export async function statusesFor(parts: Pick<Parts, 'store' | 'key' | 'clock'>, chain: Chain): Promise<Status[]> {
+  const view = parts.store.view()
+  const known = statusKeysOf(chain).map(async (did) =>
+    did === parts.key.did ? ownStatus(parts) : latestStatus(view, did),
+  )
+  return (await Promise.all(known)).filter((status) => status !== undefined)
+}
+
+/** Answer a peer that asks for words on revocation. */
+export async function answerStatus(parts: Pick<Parts, 'store' | 'key' | 'clock'>, asked: unknown): Promise<Status[]> {
+  const dids = (Array.isArray(asked) ? asked.slice(0, 5) : []).filter((did) => typeof did === 'string')
+  const view = parts.store.view()
+  const known = dids.map(async (did) => (did === parts.key.did ? ownStatus(parts) : latestStatus(view, did)))
+  return (await Promise.all(known)).filter((status) => status !== undefined)
+}
+
+const ownStatus = ({ store, key, clock }: Pick<Parts, 'store' | 'key' | 'clock'>): Promise<Status> =>
+  store.transact((tx) => issueStatus(tx, key, clock.now()))
+
+/**
+ * Get younger words on a chain where those that are known have lived half their time. What can not be reached is left.
+ * @param chain verified
+ * @param from did of a peer that may know them as well, asked first
+ */
+export async function refreshStatuses(parts: Parts, chain: Chain, from?: string): Promise<void> {
+  for (const source of [from, undefined]) {
+    const aging = agingKeys(parts, chain)
+    if (source === undefined) await Promise.all(aging.map((did) => ask(parts, did, [did], chain)))
+    else if (aging.length > 0) await ask(parts, source, aging, chain)
+  }
+}
+
+function agingKeys({ store, clock, key }: Parts, chain: Chain): string[] {
+  const view = store.view()
+  const isAging = ({ delegation: { revocation } }: Grant) => {
+    const issuedAt = latestStatus(view, revocation.status_key)?.status.issued_at ?? 0
+    return revocation.status_key !== key.did && issuedAt + revocation.max_age_ms / 2 < clock.now()
+  }
+  return [...statusKeysOf(chain.filter(isAging))]
+}
+
+async function ask(parts: Parts, did: string, issuers: readonly string[], chain: Chain): Promise<void> {
+  if (did === parts.key.did) return
+  try {
+    const signal = deadline(ASKING_MS)
+    const port = await parts.peers.session(did, 'delegation', {}, { signal })
+    try {
+      await port.send({ status: issuers })
+      const answer = (await port.receive()) as { status?: unknown } | undefined
+      await port.close()
+      await parts.store.transact((tx) => takeStatuses(tx, answer?.status, chain, parts.clock.now()))
+    } catch (error) {
+      port.abort(error as Error)
+      throw error
+    }
+  } catch (error) {
+    parts.log('debug', 'no word on revocation', { did, code: isNodeError(error) ? error.code : String(error) })
+  }
+}
+
+/** How long a chain may go without a look: a third of the time in which a revocation must count. */
+const turnOf = (chain: Chain): number => {
+  const bounds = chain.map(({ delegation }) => delegation.revocation.max_age_ms / 3)
+  return Math.max(LEAST_TURN_MS, Math.min(MOST_TURN_MS, ...bounds))
+}
+
+/**
+ * Work that rests on a chain of somebody else: words on it are kept young meanwhile.
+ * @param from did of the peer that brought it
+ */
+export async function whileFresh<T>(parts: Parts, chain: Chain, from: string, work: () => Promise<T>): Promise<T> {
+  const ended = new AbortController()
+  const watching = (async () => {
+    while (chain.length > 0) {
+      await delay(turnOf(chain), ended.signal)
+      await refreshStatuses(parts, chain, from)
+    }
+  })()
+  watching.catch(() => undefined) // it ends by being stopped
+  try {
+    return await work()
+  } finally {
+    ended.abort()
+  }
+}
+
+/**
+ * The same, and the work is told to stop once the chain was revoked, has expired, or no young word is to be had.
+ * @throws GRANT_INVALID `{reason}` where it ended before the work did
+ * @clause L1.3
+ */
+export async function whileHeld<T>(
+  parts: Parts,
+  chain: Chain,
+  from: string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController()
+  const ended = new AbortController()
+  const watching = (async () => {
+    for (;;) {
+      await delay(turnOf(chain), ended.signal)
+      await refreshStatuses(parts, chain, from)
+      checkStands(parts, chain)
+    }
+  })()
+  watching.catch((error: unknown) => {
+    if (!ended.signal.aborted) over.abort(error)
+  })
+  try {
+    const done = await work(over.signal)
+    over.signal.throwIfAborted()
+    return done
+  } finally {
+    ended.abort()
+  }
+}
+
+/**
+ * Does a chain that was verified before still stand?
+ * @throws GRANT_INVALID with `revoked`, `expired`, `revocation_stale`
+ */
+export function checkStands({ store, key, clock }: Pick<Parts, 'store' | 'key' | 'clock'>, chain: Chain): void {
+  const view = store.view()
+  const now = clock.now()
+  verifyChain({
+    chain,
+    now,
+    isRevoked: (hash, by) => isRevoked(view, hash, by),
+    trustedRoot: () => ({ ceiling: 'override' }),
+  })
+  checkFresh(view, chain, { self: key.did, now })
+}
