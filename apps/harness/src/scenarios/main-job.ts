@@ -3,8 +3,9 @@
  * a row of the table at the end.
  */
 import { fileURLToPath } from 'node:url'
+import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { newId, systemClock } from '@csb/core'
+import { fail, newId, systemClock } from '@csb/core'
 import {
   callerDirectory,
   connectCloud,
@@ -43,9 +44,13 @@ export const mainJob: Scenario = {
   name: 'demo',
   about: 'the whole story: discovery, notes, authority, sync, forgetting, handoff, a cloud client, the record',
   run: async (stage) => {
+    const { transcript, vault } = stage.options
+    const source = resolve(callerDirectory(), transcript ?? vault ?? SAMPLE)
+    // before four nodes are started for nothing
+    await access(source).catch(() => fail('NOT_FOUND', { path: source }))
     const cast = await start(stage)
     await discover(stage, cast)
-    const notes = await remember(stage, cast)
+    const notes = await remember(stage, cast, source)
     await sync(stage, cast, notes)
     await speak(stage, cast)
     await forget(stage, cast, notes)
@@ -105,8 +110,7 @@ type Notes = {
   readonly sealed: string
 }
 
-async function remember({ options, step, say, prove }: Stage, { nas }: Cast): Promise<Notes> {
-  const source = resolve(callerDirectory(), options.transcript ?? options.vault ?? SAMPLE)
+async function remember({ step, say, prove }: Stage, { nas }: Cast, source: string): Promise<Notes> {
   step(`The NAS takes in notes from ${source}`)
   const label = { level: 'trusted', integrity: 'owner', tags: [] } as const
   const report = await importNotes(nas.client, source, label, () => undefined)
