@@ -17,11 +17,18 @@ import {
 import { createHome } from '@csb/files'
 import { createRuns, createService, type Caller, type Parts } from '@csb/service'
 import { openStore, type Store } from '@csb/store'
+import { askGate } from '../src/gates.ts'
+import type { Operation } from '../src/operation.ts'
+import { createPipeline } from '../src/pipeline.ts'
+import { createFolding } from '../src/refusals.ts'
 
 export const NOW = 1_800_000_000_000
 export const owner = createKeyPair(new Uint8Array(32).fill(1))
 export const node = createKeyPair(new Uint8Array(32).fill(2))
 const agent = createKeyPair(new Uint8Array(32).fill(3))
+
+/** What any operation does that needs an approval. */
+const PROPOSING: Operation = { name: 'test.merge', input: 'FilesRefs', kind: 'write', open: 'lease', run: () => null }
 
 export async function openRig() {
   const folder = await mkdtemp(join(tmpdir(), 'csb-service-'))
@@ -32,7 +39,9 @@ export async function openRig() {
   })
   const clock = createFakeClock(NOW)
   const home = await store.transact((tx) => createHome(tx, { owner: owner.did, origin: node.did, now: NOW }))
-  const service = createService(partsOf(store, clock, home.id))
+  const parts = partsOf(store, clock, home.id)
+  const service = createService(parts)
+  const pipeline = createPipeline(parts, createFolding(clock), () => undefined)
   const lease = (extra: Partial<Lease>): Lease => ({
     type: 'urn:csb:lease:1',
     locations: [locationOf(node.did, home.id)],
@@ -63,7 +72,11 @@ export async function openRig() {
     const caller: Caller = { kind: 'bearer', token, door: 'http' }
     const call = <T = Record<string, unknown>>(operation: string, input: object): Promise<T> =>
       service.perform(caller, operation, input) as Promise<T>
-    return { call, lease: grantHash(grant) }
+    const merge = async (from: string, into = 'main'): Promise<never> => {
+      const context = await pipeline.admit(caller, PROPOSING, {}, {})
+      return askGate(context, { kind: 'merge', home: home.id, from, into })
+    }
+    return { call, merge, lease: grantHash(grant) }
   }
   const command = lease({ actions: ['list', 'read', 'write', 'propose', 'send', 'exec'], capabilities: ['B', 'C'] })
   return {
