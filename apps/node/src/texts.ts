@@ -243,6 +243,7 @@ const EN = {
   'record.verified': 'The record verifies: {size} entries, root {root}.',
   'explain.about': 'by what right a commit was made',
   'explain.granted': '{from} granted {to}, {level}',
+  'explain.approval': 'approved {by} at {at}, card {card}',
   'explain.no-lease': 'none',
   'explain.nothing': 'nothing',
   'explain.text':

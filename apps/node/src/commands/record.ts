@@ -31,6 +31,11 @@ type Explained = {
       readonly revoked: boolean
     }[]
   } | null
+  readonly approval: {
+    readonly card: string
+    readonly approver: { readonly name: string | null; readonly did: string }
+    readonly decidedAt: number
+  } | null
   readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
   readonly inclusion: { readonly size: number; readonly root: string }
 }
@@ -89,10 +94,17 @@ function explainedText(found: Explained): string {
     actor: actor.name === null ? actor.did : inline(actor.name),
     run,
     lease: lease?.hash ?? t('explain.no-lease'),
-    chain: chain.join('\n'),
+    chain: [...chain, ...approvalOf(found)].join('\n'),
     reads: reads.length === 0 ? t('explain.nothing') : reads.join('\n         '),
     seq,
     size: inclusion.size,
     root: inclusion.root,
   })
+}
+
+function approvalOf({ approval }: Explained): string[] {
+  if (approval === null) return []
+  const { card, approver, decidedAt } = approval
+  const by = named(approver.name ?? '', approver.did).trim()
+  return [t('explain.approval', { by, at: new Date(decidedAt).toISOString(), card: inline(card) })]
 }
