@@ -33,7 +33,16 @@ export {
   takeStatus,
   takeStatuses,
 } from './status.ts'
-export { chainsOfHolder, createToken, findGrant, hasGrant, listGrants, storeGrant, tokenHash } from './stored-grants.ts'
+export {
+  chainsOfHolder,
+  createToken,
+  dropToken,
+  findGrant,
+  hasGrant,
+  listGrants,
+  storeGrant,
+  tokenHash,
+} from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
 export {
@@ -41,11 +50,37 @@ export {
   effectiveNow,
   payloadsThatMention,
   readRecords,
+  heldOf,
+  holdRecord,
+  logNumber,
   recordSize,
+  type Held,
   type RecordEntry,
   type RecordHeader,
 } from './record.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
+export { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+export {
+  addCosignatures,
+  checkCheckpoints,
+  cosignedBy,
+  makeCheckpoint,
+  resumeRecord,
+  rootAt,
+  signedHead,
+  witnessState,
+  type WitnessState,
+} from './checkpoints.ts'
+export {
+  addCheckpoint,
+  addCheckpointBody,
+  contradict,
+  listContradictions,
+  listWitnessed,
+  type Contradiction,
+  type WitnessedLog,
+} from './witness.ts'
+export { verifyProof, writeProof, type ProvedRecord } from './record-proof.ts'
 export { explainCommit } from './explain.ts'
 export { signApproval, approvalHash, type ApprovalInit, type Decision } from './approval.ts'
 export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'

@@ -43,6 +43,9 @@ export function storeGrant(tx: Transaction, { chain, tokenHash: token }: StoreGr
 /** A new bearer token: 256 random bits. It is shown once and never stored. */
 export const createToken = (): string => `${TOKEN_PREFIX}${toBase64Url(random(32))}`
 
+/** Stage the end of a token; its grant stays. */
+export const dropToken = (tx: Transaction, token: string): void => tx.del(tokenKey(tokenHash(token)))
+
 /** `sha256:…` of a token, the form in which it is handed to {@link storeGrant}. */
 export const tokenHash = (token: string): string => digestOf(token)
 

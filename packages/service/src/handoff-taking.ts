@@ -3,7 +3,7 @@
  * is left of its lease, answered with a signed result. Nothing of this node's own home is within its reach.
  * @clause L4.4
  */
-import { delay, fail, toNodeError, type Grant, type Handoff, type Lease } from '@csb/core'
+import { LIMITS, delay, fail, toNodeError, type Grant, type Handoff, type Lease } from '@csb/core'
 import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
 import { checkFresh, effectiveNow, isAtMost, isRevoked, meet, takeStatuses, trusted, verifyChain } from '@csb/authority'
 import { checkFiles, createResult, handoffBranch, handoffHash, openHandoff } from '@csb/sync'
@@ -127,7 +127,9 @@ async function work(
 ): Promise<Worked> {
   const agent = getAgent(context.view, agentId)
   let result: AgentResult = {}
+  let leave: (() => void) | undefined
   try {
+    leave = await context.runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, context.signal)
     await whileHeld(context, chain, handoff.from, async (over) => {
       const prepared = await prepareRun(context, {
         agent,
@@ -148,6 +150,7 @@ async function work(
   } catch (error) {
     return { result: { text: result.text ?? '' }, failure: toNodeError(error).code }
   } finally {
+    leave?.()
     context.runs.reads.delete(handoff.id)
   }
 }

@@ -31,6 +31,7 @@ import {
   allows,
   createToken,
   draftGrant,
+  dropToken,
   findGrant,
   grantHash,
   meet,
@@ -107,8 +108,8 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
     context: context.become(principal, run),
     lease: minted.lease,
     leaseHash: grantHash(minted.grant),
-    events: () =>
-      runCommand(init.agent, told, {
+    events: async function* () {
+      const command = runCommand(init.agent, told, {
         signal: init.signal,
         timeoutMs,
         outputBytes: init.agent.output_bytes ?? config.agents?.output_bytes ?? 4_194_304,
@@ -117,7 +118,14 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
           CSB_RUN: run,
           ...(token === undefined ? {} : { CSB_URL: context.httpUrl(), CSB_TOKEN: token }),
         },
-      }),
+      })
+      try {
+        yield* command
+      } finally {
+        // what a run was given to ask with ends with the run, not with its lease
+        if (token !== undefined) await store.transact((tx) => dropToken(tx, token))
+      }
+    },
   }
 }
 

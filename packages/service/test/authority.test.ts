@@ -261,6 +261,8 @@ describe('what a delegated run may reach', () => {
     expect(await ask('record.tail', {})).toBe('SCOPE_EXCEEDED')
     await release()
     await taskIn(house, speaker.key.did, task.id, 'TASK_STATE_COMPLETED')
+    // with the run its token has ended, though its lease would have lived on
+    expect(await ask('files.write', { branch, path: 'late.md', text: 'x' })).toBe('UNAUTHENTICATED')
   })
 
   test('L1.5, L3.2: what it read through its token stands in the record of its commit', async () => {
