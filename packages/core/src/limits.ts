@@ -123,6 +123,10 @@ export const LIMITS = {
   futureHlcMs: 5 * MINUTE,
 
   httpBodyBytes: 8 * MiB,
+  /** Git view: all a request says besides a pack. */
+  gitRequestBytes: 8 * MiB,
+  /** Git view: requests that are worked on at once; each may hold some 100 MB. */
+  gitRequests: 8,
   /** A blob that is worked on in memory; also the most that comes of a delta. */
   blobBytes: 64 * MiB,
   /** Git view: a blob that is only passed through, never held. */
@@ -176,6 +180,12 @@ export const LIMITS = {
   /** An export that was broken off can be resumed for this long; until then nothing of it is collected. */
   exportMs: 1 * DAY,
   recordGroup: 256,
+  /** A checkpoint with its signatures: 100 lines of witnesses fit. */
+  noteChars: 32 * KiB,
+  /** The record is signed at least this often while it grows; what was cut off since then nobody can notice. */
+  checkpointMs: 60 * SECOND,
+  /** How long the start waits for those who cosigned before. */
+  witnessStartMs: 2 * SECOND,
   /** Free space from which a database is opened again after a full disk: its log of up to 4 MiB is written anew. */
   reopenBytes: 8 * MiB,
 } as const

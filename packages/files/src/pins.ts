@@ -3,7 +3,6 @@
  * session is open or because evidence points at them. An ingest, whose objects come before the branch that needs
  * them, stops all sweeping of its home.
  */
-import { fail } from '@csb/core'
 import { key, prefix, type Transaction, type View } from '@csb/store'
 import { hashOf } from './objects.ts'
 
@@ -40,7 +39,10 @@ export async function expirePins(tx: Transaction, home: string, now: number): Pr
 
 async function allPins(view: View, home: string): Promise<Pin[]> {
   const pins: Pin[] = []
-  for await (const [k] of view.range({ prefix: prefix('pin', home) }))
-    pins.push(view.getJson<Pin>(k) ?? fail('OBJECT_DAMAGED', { key: k }))
+  for await (const [k] of view.range({ prefix: prefix('pin', home) })) {
+    const pin = view.getJson<Pin>(k)
+    // undefined: taken away since the range was read
+    if (pin !== undefined) pins.push(pin)
+  }
   return pins
 }

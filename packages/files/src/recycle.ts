@@ -110,6 +110,7 @@ export async function listRecycled(
   const from = after === undefined ? {} : { after: start + after }
   for await (const [k] of view.range({ prefix: start, reverse: true, ...from })) {
     const entry = rowOf(view, k)
+    if (entry === undefined) continue
     if (entry.until <= now) break
     if (!dominates(clearance, parseLabel(entry.label)) || isGone(view, home, entry)) continue
     if (items.length === limit) return { items, next: last }
@@ -178,7 +179,7 @@ export async function restoreBranch(
 export async function expireRecycled(tx: Transaction, home: string, now: number, limit: number): Promise<number> {
   const gone: string[] = []
   for await (const [k] of tx.range({ prefix: prefix('recycle', home), limit })) {
-    if (rowOf(tx, k).until > now) break
+    if ((rowOf(tx, k)?.until ?? now) > now) break
     gone.push(k)
   }
   for (const k of gone) tx.del(k)
@@ -188,7 +189,10 @@ export async function expireRecycled(tx: Transaction, home: string, now: number,
 /** Everything in the recycle area, past its date or not. */
 export async function recycledOf(view: View, home: string): Promise<Recycled[]> {
   const found: Recycled[] = []
-  for await (const [k] of view.range({ prefix: prefix('recycle', home) })) found.push(rowOf(view, k))
+  for await (const [k] of view.range({ prefix: prefix('recycle', home) })) {
+    const entry = rowOf(view, k)
+    if (entry !== undefined) found.push(entry)
+  }
   return found
 }
 
@@ -200,6 +204,7 @@ async function findRecycled(
 ): Promise<Recycled | undefined> {
   for await (const [k] of view.range({ prefix: prefix('recycle', home), reverse: true })) {
     const entry = rowOf(view, k)
+    if (entry === undefined) continue
     if (entry.until <= now) return undefined
     if (isWanted(entry)) return entry
   }
@@ -222,7 +227,8 @@ const isGone = (view: View, home: string, { path, oid }: Recycled): boolean =>
 
 const untilOf = (now: number): number => now + LIMITS.recycleMs
 
-const rowOf = (view: View, k: string): Recycled => view.getJson<Recycled>(k) ?? fail('OBJECT_DAMAGED', { key: k })
+/** Undefined where it went since its range was read. */
+const rowOf = (view: View, k: string): Recycled | undefined => view.getJson<Recycled>(k)
 
 function keep(tx: Transaction, home: string, entry: Recycled): void {
   tx.putJson(key('recycle', home, entry.until, entry.commit, entry.path ?? ''), entry)

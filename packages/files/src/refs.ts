@@ -42,7 +42,9 @@ export async function listRefs(view: View, home: string): Promise<({ branch: str
   const refs: ({ branch: string } & Ref)[] = []
   for await (const [k] of view.range({ prefix: start })) {
     const branch = k.slice(start.length)
-    refs.push({ branch, ...headOf(view, home, branch) })
+    const ref = getRef(view, home, branch)
+    // undefined: removed since the range was read
+    if (ref !== undefined) refs.push({ branch, ...ref })
   }
   return refs
 }
