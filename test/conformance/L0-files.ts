@@ -31,4 +31,40 @@ export const L0: readonly Acceptance[] = [
       assert.equal(await headOf(node, 'main'), before, 'main has moved')
     },
   },
+  {
+    clause: 'L0.4',
+    title:
+      'a home that is exported, imported elsewhere and exported again is the same bytes, and an altered one is refused',
+    needsOwnNodes: true,
+    run: async ({ node, spawn }) => {
+      const branch = `runs/export-${Date.now()}`
+      const written = await node.write(branch, 'docs/plan.md', 'to be exported\n')
+      assert.ok(written.status < 300, `writing answered ${written.status}`)
+      await node.remember('a note that goes along')
+      const gone = await node.remember('bytes that were forgotten do not go along')
+      await node.forget(gone.id)
+      const out = await node.exportHome()
+      assert.equal(out.status, 200)
+      assert.equal(out.bytes.includes('bytes that were forgotten'), false, 'what was forgotten is in the export')
+      const half = Math.floor(out.bytes.byteLength / 2)
+      const rest = await node.exportHome(undefined, { tag: out.tag, offset: half })
+      assert.equal(rest.status, 206)
+      assert.ok(rest.bytes.equals(out.bytes.subarray(half)), 'an export that goes on has other bytes')
+
+      const other = (await spawn({ name: 'Import' })).door
+      const altered = Buffer.from(out.bytes)
+      altered[half] = (altered[half] ?? 0) ^ 1
+      const refused = await other.importHome(altered)
+      assert.ok(refused.status >= 400, `an altered archive answered ${refused.status}`)
+      const taken = await other.importHome(out.bytes)
+      assert.equal(taken.status, 201, `importing answered ${taken.status} ${taken.body.code ?? ''}`)
+      const { home } = taken.body
+      assert.ok(home !== undefined)
+      const again = await other.exportHome(home)
+      assert.ok(again.bytes.equals(out.bytes), 'the second export has other bytes')
+      const plan = (await node.list(branch)).find(({ path }) => path === 'docs/plan.md')
+      const theirs = (await other.list(branch, home)).find(({ path }) => path === 'docs/plan.md')
+      assert.equal(theirs?.oid, plan?.oid)
+    },
+  },
 ]

@@ -83,6 +83,31 @@ export function createDoor(url: string, token: string | null) {
     write: (branch: string, path: string, text: string) =>
       call<{ commit: string } & Problem>('PUT', '/v1/files/file', { branch, path, text }),
 
+    /** @param resume the ETag of an export that broke off, and how many of its bytes are there */
+    exportHome: async (home?: string, resume?: { tag: string; offset: number }) => {
+      const answer = await fetch(`${url}/v1/files/export${home === undefined ? '' : `?${query({ home })}`}`, {
+        headers: {
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(resume === undefined ? {} : { range: `bytes=${resume.offset}-`, 'if-range': resume.tag }),
+        },
+        signal: AbortSignal.timeout(30_000),
+      })
+      const bytes = Buffer.from(await answer.arrayBuffer())
+      return { status: answer.status, tag: answer.headers.get('etag') ?? '', bytes }
+    },
+    importHome: async (archive: Uint8Array): Promise<Answer<{ home?: string } & Problem>> => {
+      const answer = await fetch(`${url}/v1/files/import`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/octet-stream',
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        },
+        body: new Uint8Array(archive),
+        signal: AbortSignal.timeout(30_000),
+      })
+      return { status: answer.status, body: (await answer.json()) as { home?: string } & Problem }
+    },
+
     remember: (content: string, options: { label?: string } = {}) =>
       get<Note>('POST', '/v1/memory', { entry: { type: 'discovery', level: 'warm', content }, ...options }),
     note: (id: string, home?: string) =>

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { NodeError, toNodeError } from '@csb/core'
 import { A2A_HANDLERS } from './a2a-routes.ts'
+import { ARCHIVE_HANDLERS } from './archive-routes.ts'
 import { AGENT_ROUTES, NODE_ROUTES } from './agent-routes.ts'
 import { AUTHORITY_ROUTES, SYNC_ROUTES } from './authority-routes.ts'
 import { CAPABILITY_HANDLERS } from './capability-routes.ts'
@@ -46,6 +47,7 @@ export function createApp(desk: Desk, check: OriginCheck, url: () => string): Ho
     },
     ...CARD_HANDLERS,
     ...CAPABILITY_HANDLERS,
+    ...ARCHIVE_HANDLERS,
     ...A2A_HANDLERS,
   ]
   const app = new Hono()

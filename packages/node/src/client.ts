@@ -2,8 +2,9 @@
  * Speaks to a running node for the command line, the harness and the demo: the same HTTP door as everybody's, with
  * the token that lies in the data folder.
  */
-import { request as http, type IncomingMessage } from 'node:http'
+import { request as http, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as https } from 'node:https'
+import { Readable, pipeline } from 'node:stream'
 import { text as readAll } from 'node:stream/consumers'
 import { errorFromJSON, fail, type NodeError } from '@csb/core'
 import { readJson, readText } from './data-folder.ts'
@@ -12,12 +13,22 @@ import { readJson, readText } from './data-folder.ts'
 const NOT_RUNNING = 'not_running'
 const NOT_ANSWERING = 'not_answering'
 
+export type Download = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: AsyncIterable<Uint8Array>
+}
+
 export type Client = {
   readonly url: string
   /** @throws NodeError with the code that the node answered */
   call<T = unknown>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T>
   /** JSON-RPC with streamed answers: the `result` of each event. */
   stream(path: string, body: unknown): AsyncGenerator<unknown>
+  /** Bytes as they come. @throws NodeError with the code that the node answered */
+  download(path: string, headers: Readonly<Record<string, string>>): Promise<Download>
+  /** @throws NodeError with the code that the node answered */
+  upload<T = unknown>(path: string, type: string, body: AsyncIterable<Uint8Array>): Promise<T>
 }
 
 /** @throws NOT_INITIALISED; PEER_UNREACHABLE where the node does not run */
@@ -34,15 +45,20 @@ export async function connect(directory: string): Promise<Client> {
 
 /** @param url base of the node's HTTP door */
 export function createClient(url: string, token: string): Client {
-  const ask = async (method: string, path: string, body: unknown, accept: string): Promise<IncomingMessage> => {
-    const text = body === undefined ? undefined : JSON.stringify(body)
-    const headers: Record<string, string> = { authorization: `Bearer ${token}`, accept, 'a2a-version': '1.0' }
-    if (text !== undefined) headers['content-type'] = 'application/json'
+  const knock = (method: string, path: string, told: Told, body: Body): Promise<IncomingMessage> => {
+    const headers = { authorization: `Bearer ${token}`, 'a2a-version': '1.0', ...told }
     // not fetch: it gives up after five minutes, and an agent may work for longer
     const begin = url.startsWith('https:') ? https : http
     return new Promise<IncomingMessage>((resolve, reject) => {
-      begin(`${url}${path}`, { method, headers }, resolve).once('error', reject).end(text)
+      const request = begin(`${url}${path}`, { method, headers }, resolve).once('error', reject)
+      if (body === undefined || typeof body === 'string') request.end(body)
+      // a node that refuses answers before it has read all
+      else pipeline(Readable.from(body), request, () => undefined)
     }).catch((error: unknown) => fail('PEER_UNREACHABLE', { reason: NOT_ANSWERING, url }, error))
+  }
+  const ask = (method: string, path: string, body: unknown, accept: string): Promise<IncomingMessage> => {
+    if (body === undefined) return knock(method, path, { accept }, undefined)
+    return knock(method, path, { accept, 'content-type': 'application/json' }, JSON.stringify(body))
   }
   return {
     url,
@@ -59,9 +75,22 @@ export function createClient(url: string, token: string): Client {
       if (!isStream(response)) yield resultOf((await readBody(response)) as RpcAnswer)
       else for await (const text of events(response)) yield resultOf(JSON.parse(text) as RpcAnswer)
     },
+    download: async (path, headers) => {
+      const response = await knock('GET', path, headers, undefined)
+      if (!isOk(response)) throw problemOf(await readBody(response))
+      return { status: response.statusCode ?? 0, headers: response.headers, body: response }
+    },
+    upload: async <T>(path: string, type: string, body: AsyncIterable<Uint8Array>) => {
+      const response = await knock('POST', path, { accept: 'application/json', 'content-type': type }, body)
+      const value = await readBody(response)
+      if (!isOk(response)) throw problemOf(value)
+      return value as T
+    },
   }
 }
 
+type Told = Readonly<Record<string, string>>
+type Body = string | AsyncIterable<Uint8Array> | undefined
 type Running = { readonly url: string; readonly pid: number }
 
 function isAlive(pid: number): boolean {

@@ -2,7 +2,7 @@ export { VERSION } from './version.ts'
 export { connectCloud, startNode } from './start-node.ts'
 export type { RunningNode } from './create-node.ts'
 export { serveNode } from './serve.ts'
-export { initNode, type Initialised, type InitOptions } from './init-node.ts'
+export { initNode, type Initialised } from './init-node.ts'
 export { openOwner, readOwner, sealOwner, type Custody } from './owner.ts'
 export { readText } from './data-folder.ts'
 export {
@@ -15,6 +15,7 @@ export {
   type Flags,
 } from './config.ts'
 export { connect, createClient, type Client } from './client.ts'
+export { exportToFile, importFromFile } from './archive-file.ts'
 export { importNotes, type ImportReport } from './import-notes.ts'
 export { delegateTo, leaseFor, revokeGrant, shareWith, type Desk } from './authorise.ts'
 export { decideCard, reviewCard, type Review, type ShownCard } from './decide.ts'

@@ -1,6 +1,7 @@
 /** Every operation of the node, by name. What is not here does not exist: no operation deletes a snapshot. */
 import type { Operation } from './operation.ts'
 import { agentOperations } from './operations/agents.ts'
+import { archiveOperations } from './operations/archive.ts'
 import { authorityOperations } from './operations/authority.ts'
 import { filesOperations } from './operations/files.ts'
 import { gateOperations } from './operations/gate.ts'
@@ -16,6 +17,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [
     ...nodeOperations,
     ...filesOperations,
+    ...archiveOperations,
     ...memoryOperations,
     ...agentOperations,
     ...taskOperations,

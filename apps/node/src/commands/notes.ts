@@ -6,6 +6,7 @@ import { importNotes } from '@csb/node'
 import { acting, collect, countOf, fromCaller, given, labelOf, route } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
+import { archiveCommands } from './archive.ts'
 
 type Note = Memory & { readonly label: string; readonly deleted?: boolean }
 type Remark = { readonly path: string; readonly from?: unknown; readonly to?: unknown }
@@ -201,6 +202,7 @@ function fileCommands(program: Command): void {
         out.answer(found, found.items.map(loggedText).join('\n'))
       }),
     )
+  archiveCommands(files)
 }
 
 function loggedText({ commit, author, message, at }: Logged): string {

@@ -801,6 +801,28 @@ expect?: (string | null)
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesExport".
+ */
+export interface FilesExport {
+home?: string
+/**
+ * one that has begun; omitted: the home as it is now
+ */
+export?: string
+/**
+ * bytes that are there already
+ */
+offset?: number
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesImport".
+ */
+export interface FilesImport {
+
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "FilesLog".
  */
 export interface FilesLog {

@@ -1,0 +1,45 @@
+/** csb files export, import: a home as one file, out and in again. */
+import type { Command } from 'commander'
+import { exportToFile, importFromFile } from '@csb/node'
+import { acting, fromCaller, given } from '../context.ts'
+import { t } from '../texts.ts'
+
+type Export = { readonly resume?: boolean; readonly home?: string }
+
+/** @param files the command that these stand under */
+export function archiveCommands(files: Command): void {
+  files
+    .command('export <file>')
+    .description(t('files.export.about'))
+    .option('--resume', t('option.resume'))
+    .option('--home <home>', t('option.home'))
+    .action(
+      acting<Export, [string]>(async ({ client, out }, [file], { resume = false, home }) => {
+        const done = await exportToFile(await client(), {
+          file: fromCaller(file),
+          resume,
+          ...given({ home }),
+          onProgress: (bytes, of) => out.progress(t('files.export.progress', progressOf(bytes, of))),
+        })
+        out.answer(done, t('files.exported', { file, bytes: done.bytes }))
+      }),
+    )
+  files
+    .command('import <file>')
+    .description(t('files.import.about'))
+    .action(
+      acting<object, [string]>(async ({ client, out }, [file]) => {
+        const done = await importFromFile(await client(), fromCaller(file), (bytes, of) =>
+          out.progress(t('files.import.progress', progressOf(bytes, of))),
+        )
+        out.answer(done, t('files.imported', done))
+      }),
+    )
+}
+
+/** A bar of twenty, and megabytes. */
+function progressOf(bytes: number, of: number): { bar: string; done: string; total: string } {
+  const filled = of === 0 ? 20 : Math.floor((bytes / of) * 20)
+  const mebibytes = (count: number) => (count / 1_048_576).toFixed(1)
+  return { bar: '#'.repeat(filled).padEnd(20, '.'), done: mebibytes(bytes), total: mebibytes(of) }
+}

@@ -1,0 +1,115 @@
+/**
+ * L0 operations: a home out as one stream of bytes, and in again. What leaves is everything, so the lease must reach
+ * everything; what comes in makes a home here, which is for the owner alone.
+ * @clause L0.4
+ */
+import { EVERY_TAG, dominates, fail, type Label, type Lease } from '@csb/core'
+import { checkEvidence, evidenceOf } from '@csb/authority'
+import { beginExport, importArchive, resumeExport, streamExport, type Imported } from '@csb/files'
+import { exportSources, finishErasures, settleImport } from '@csb/guard'
+import { authorOf, trailersOf } from '../authorship.ts'
+import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import type { MessagePort } from '../peers.ts'
+
+type Out = { readonly home?: string; readonly export?: string; readonly offset?: number }
+
+/** First what the export is, then its bytes, which stay in this process. */
+export type ExportEvent =
+  | {
+      readonly kind: 'begun'
+      readonly export: string
+      readonly home: string
+      /** length of the whole archive */
+      readonly bytes: number
+      readonly objects: number
+      readonly offset: number
+    }
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+
+/** What an import answers: how far it is, and at its end what it brought. */
+export type ImportEvent =
+  | { readonly kind: 'progress'; readonly objects: number }
+  | {
+      readonly kind: 'done'
+      readonly home: string
+      readonly objects: number
+      readonly branches: number
+      readonly digest: string
+    }
+
+const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
+const SOURCES = exportSources(evidenceOf)
+
+export const archiveOperations: readonly Operation[] = [
+  {
+    name: 'files.export',
+    input: 'FilesExport',
+    kind: 'stream',
+    open: 'lease',
+    needs: (input: Out, parts: Parts) => ({
+      location: locationOf(parts, homeOf(input, parts)),
+      action: 'read',
+      path: '/',
+    }),
+    run: exportHome,
+  },
+  { name: 'files.import', input: 'FilesImport', kind: 'session', open: 'lease', needs: ruling, run: importHome },
+]
+
+async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportEvent> {
+  const { store, clock, principal } = context
+  const home = homeOf(input, context)
+  requireEverything(context, principal.lease)
+  const { offset = 0 } = input
+  const begun =
+    input.export === undefined
+      ? await beginExport(store, home, SOURCES, clock.now())
+      : await resumeExport(store, home, SOURCES, input.export)
+  const { id, bytes, objects } = begun
+  if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
+  await context.write(
+    () => undefined,
+    () => ({ home, export: id, bytes, offset }),
+  )
+  yield { kind: 'begun', export: id, home, bytes, objects, offset }
+  for await (const part of streamExport(store, begun, SOURCES, offset)) {
+    if (context.signal.aborted) return
+    yield { kind: 'bytes', bytes: part }
+  }
+}
+
+/** @throws SCOPE_EXCEEDED with the field that leaves something out, CLEARANCE */
+function requireEverything({ clearance }: Context, lease: Lease | null): void {
+  const { branches = [], deny_paths: denied = [] } = lease ?? {}
+  if (!branches.includes('*')) fail('SCOPE_EXCEEDED', { field: 'branches', action: 'read' })
+  if (denied.length > 0) fail('SCOPE_EXCEEDED', { field: 'deny_paths', action: 'read' })
+  if (!dominates(clearance, EVERYTHING)) fail('CLEARANCE', { needed: { level: 'sealed', tags: [EVERY_TAG] } })
+}
+
+async function importHome(context: Context, _input: object, port: MessagePort): Promise<void> {
+  const { store, clock } = context
+  const source = async function* (): AsyncGenerator<Uint8Array> {
+    for (let part = await port.receive(); part !== undefined; part = await port.receive()) {
+      if (!(part instanceof Uint8Array)) fail('MALFORMED', { reason: 'an archive comes in bytes' })
+      yield part
+    }
+  }
+  const done = await importArchive(store, source(), {
+    checkEvidence,
+    write: (work) => context.write(work, effectOf),
+    finish: (tx, home, tombstones) =>
+      settleImport(tx, {
+        home,
+        tombstones,
+        author: authorOf(context),
+        trailers: trailersOf(context),
+        now: clock.now(),
+      }),
+    onProgress: (objects) => void port.send({ kind: 'progress', objects } satisfies ImportEvent).catch(() => undefined),
+  })
+  await finishErasures(store)
+  await port.send({ kind: 'done', ...effectOf(done) } satisfies ImportEvent)
+  await port.close()
+}
+
+const effectOf = ({ home, objects, branches, digest }: Imported) => ({ home: home.id, objects, branches, digest })
