@@ -44,6 +44,8 @@ export type RecordEntry = {
   readonly effect: Readonly<Record<string, unknown>>
   /** oid of the commit it made; found again by {@link recordOfCommit} */
   readonly commit?: string
+  /** oids of commits that came along with it; each is found as well */
+  readonly commits?: readonly string[]
 }
 
 /** What stays for ever. */
@@ -126,8 +128,8 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
   tx.put(key('payload', seq), utf8(canonicalize(payload)))
   for (const node of completedBy(seq, hash, nodesOf(tx))) tx.put(key('node', node.level, node.index), node.hash)
   if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), new Uint8Array())
-  if (entry.commit !== undefined && !tx.has(key('recordByCommit', entry.commit))) {
-    tx.putJson(key('recordByCommit', entry.commit), seq)
+  for (const commit of [entry.commit, ...(entry.commits ?? [])]) {
+    if (commit !== undefined && !tx.has(key('recordByCommit', commit))) tx.putJson(key('recordByCommit', commit), seq)
   }
   tx.putJson(HEAD, { size: seq + 1, leaf: toHex(hash), ts: header.ts } satisfies Head)
   return { seq, leaf: toHex(hash) }

@@ -122,14 +122,18 @@ export function isEnough(
   })
 }
 
+/** True where something of a home was ever forgotten. */
+export async function hasForgotten(view: View, home: string): Promise<boolean> {
+  for await (const _ of view.range({ prefix: prefix('erased', home), limit: 1 })) return true
+  return false
+}
+
 /**
  * Whether a tree holds what was forgotten, and so can not be sent whole.
  * @returns asks for the id of a root tree
  */
 export async function createForgetBoundary(view: View, home: string): Promise<(tree: string) => boolean> {
-  let isAny = false
-  for await (const _ of view.range({ prefix: prefix('erased', home), limit: 1 })) isAny = true
-  if (!isAny) return () => false
+  if (!(await hasForgotten(view, home))) return () => false
   const known = new Map<string, boolean>()
   const holds = (tree: string): boolean => {
     const found = known.get(tree)

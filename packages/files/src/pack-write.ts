@@ -8,6 +8,7 @@ import { key, type View } from '@csb/store'
 import { CODES, encodeHeader } from './entry.ts'
 import type { FetchPlan } from './fetch-plan.ts'
 import { hashOf, isErased, readObject } from './objects.ts'
+import { createObjectView } from './object-view.ts'
 import { createOidList, type OidList } from './oid-list.ts'
 import { bodyOf, parseEntry, pieceAt, piecesOf, wholeEntry, type StoredEntry } from './stored.ts'
 import { listTags } from './tags.ts'
@@ -37,13 +38,15 @@ export async function packFor(view: View, home: string, plan: FetchPlan, options
   const oidBytes = hashOf(view, home) === 'sha1' ? 20 : 32
   const theirs = createOidList(oidBytes)
   const sent = createOidList(oidBytes)
-  for (const { tree } of plan.edges) markTree(view, home, Buffer.from(tree, 'hex'), theirs, undefined)
+  // a walk wants bodies that are remembered, what goes out is what lies there
+  const seen = createObjectView(view, home)
+  for (const { tree } of plan.edges) markTree(seen, home, Buffer.from(tree, 'hex'), theirs, undefined)
   for (const { oid } of plan.commits) sent.add(Buffer.from(oid, 'hex'))
-  for (const { tree } of plan.commits) markTree(view, home, Buffer.from(tree, 'hex'), sent, theirs)
+  for (const { tree } of plan.commits) markTree(seen, home, Buffer.from(tree, 'hex'), sent, theirs)
   const tags = options.includeTags
     ? (await listTags(view, home)).filter(({ commit }) => sent.find(Buffer.from(commit, 'hex')) >= 0)
     : []
-  for (const oid of [...plan.tags, ...tags.filter(({ oid, commit }) => oid !== commit).map(({ oid }) => oid)])
+  for (const oid of [...plan.tags, ...tags.flatMap((tag) => (tag.oid === tag.commit ? [] : tag.oid))])
     sent.add(Buffer.from(oid, 'hex'))
   return {
     objects: sent.size,

@@ -39,9 +39,10 @@ export type PushedHistory = {
 
 const SYMLINK = '120000'
 const LINK_BYTES = 4096
+const [LABELS_FOLDER] = LABELS_PATH.split('/')
 const OWN_TRAILER = /^csb-[a-z0-9-]*\s*:/im
 /** Code points that no system shows, and some leave out when they compare names. */
-const UNSEEN = /[\u00ad\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff]/g
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
  * @param seen the home with what came
@@ -106,7 +107,7 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
     if (built.list.find(Buffer.from(oid, 'hex')) < 0) fail('NOT_FOUND', { home, oid, path })
   }
   const touch = (path: string): void => {
-    if (path !== LABELS_PATH && isReserved(path))
+    if (isReserved(path) && path !== LABELS_PATH && path !== LABELS_FOLDER)
       fail('INVALID_INPUT', { reason: 'that folder is the node’s own', path })
     if (isErased(view, home, `/${path}`)) fail('FORGOTTEN', { home, path })
     rules.onPath(path)

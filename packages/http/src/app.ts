@@ -14,6 +14,7 @@ import { openapiDocument } from './openapi.ts'
 import type { OriginCheck } from './origin.ts'
 import { jsonResponse, problemResponse } from './problem.ts'
 import { logFault, mountHandlers, mountRoutes, type Desk, type Handler, type Route } from './route.ts'
+import { createGitHandlers } from './views/git/routes.ts'
 import { requestIdOf } from './visit.ts'
 
 const ROUTES: readonly Route[] = [
@@ -49,6 +50,7 @@ export function createApp(desk: Desk, check: OriginCheck, url: () => string): Ho
     ...CAPABILITY_HANDLERS,
     ...ARCHIVE_HANDLERS,
     ...A2A_HANDLERS,
+    ...createGitHandlers(),
   ]
   const app = new Hono()
   app.use(async (c, next) => {

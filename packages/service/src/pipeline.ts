@@ -118,7 +118,8 @@ function createContext(parts: Parts, known: Required<Known>, options: PerformOpt
       const done = await work(noted(tx))
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
-      const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit }
+      const commits = isStrings(told['commits']) ? { commits: told['commits'] } : {}
+      const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit, ...commits }
       return { value: done, seq: appendRecord(tx, entry, parts.clock.now()) }
     })
     emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq: seq.seq })
@@ -157,6 +158,9 @@ function createContext(parts: Parts, known: Required<Known>, options: PerformOpt
       ),
   }
 }
+
+const isStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 const actorOf = ({ principal, caller }: Known): string =>
   principal?.did ?? (caller.kind === 'peer' ? caller.did : `${caller.door}:${caller.kind}`)

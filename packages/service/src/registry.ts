@@ -5,6 +5,7 @@ import { archiveOperations } from './operations/archive.ts'
 import { authorityOperations } from './operations/authority.ts'
 import { filesOperations } from './operations/files.ts'
 import { gateOperations } from './operations/gate.ts'
+import { gitOperations } from './operations/git.ts'
 import { handoffOperations } from './operations/handoff.ts'
 import { labelOperations } from './operations/labels.ts'
 import { memoryOperations } from './operations/memory.ts'
@@ -27,5 +28,6 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...handoffOperations,
     ...labelOperations,
     ...gateOperations,
+    ...gitOperations,
   ].map((operation) => [operation.name, operation]),
 )

@@ -1199,6 +1199,83 @@ label: string
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GitRefs".
+ */
+export interface GitRefs {
+home?: string
+/**
+ * also tell where history begins for who comes new
+ */
+ends?: boolean
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GitFetch".
+ */
+export interface GitFetch {
+home?: string
+/**
+ * @minItems 1
+ * @maxItems 10000
+ */
+wants: string[]
+/**
+ * commits that the client has
+ * 
+ * @maxItems 50000
+ */
+haves?: string[]
+/**
+ * the client tells no more: send
+ */
+done?: boolean
+/**
+ * commits behind which the client has nothing
+ * 
+ * @maxItems 10000
+ */
+shallow?: string[]
+depth?: number
+/**
+ * depth counts from where the client's history ends
+ */
+relative?: boolean
+/**
+ * seconds since epoch
+ */
+since?: number
+/**
+ * refs whose history is left out
+ * 
+ * @maxItems 100
+ */
+not?: string[]
+thin?: boolean
+include_tags?: boolean
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "GitPush".
+ */
+export interface GitPush {
+home?: string
+/**
+ * @minItems 1
+ * @maxItems 1000
+ */
+changes: {
+name: string
+from: (string | null)
+to: (string | null)
+}[]
+atomic?: boolean
+/**
+ * @maxItems 100
+ */
+options?: string[]
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "GateList".
  */
 export interface GateList {

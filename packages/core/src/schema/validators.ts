@@ -11264,8 +11264,8 @@ return errors === 0;
 }
 validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GateList = validate68;
-const schema83 = {"type":"object","properties":{"all":{"type":"boolean","description":"decided ones too"}},"required":[],"additionalProperties":false};
+export const GitRefs = validate68;
+const schema83 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ends":{"type":"boolean","description":"also tell where history begins for who comes new"}},"required":[],"additionalProperties":false};
 
 function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11281,17 +11281,44 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "all")){
+if(!((key0 === "home") || (key0 === "ends"))){
 validate68.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.all !== undefined){
-if(typeof data.all !== "boolean"){
-validate68.errors = [{instancePath:instancePath+"/all",schemaPath:"#/properties/all/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate68.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
+}
+}
+else {
+validate68.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ends !== undefined){
+const _errs4 = errors;
+if(typeof data.ends !== "boolean"){
+validate68.errors = [{instancePath:instancePath+"/ends",schemaPath:"#/properties/ends/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -11306,9 +11333,9 @@ return errors === 0;
 }
 validate68.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GateShow = validate69;
-const schema84 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
-const pattern101 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
+export const GitFetch = validate69;
+const schema84 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"wants":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"minItems":1,"maxItems":10000},"haves":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":50000,"description":"commits that the client has"},"done":{"type":"boolean","description":"the client tells no more: send"},"shallow":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":10000,"description":"commits behind which the client has nothing"},"depth":{"type":"integer","minimum":1,"maximum":2147483647},"relative":{"type":"boolean","description":"depth counts from where the client's history ends"},"since":{"type":"integer","minimum":0,"description":"seconds since epoch"},"not":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":100,"description":"refs whose history is left out"},"thin":{"type":"boolean"},"include_tags":{"type":"boolean"}},"required":["wants"],"additionalProperties":false};
+const pattern103 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
 
 function validate69(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11323,32 +11350,32 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.card === undefined) && (missing0 = "card")){
+if((data.wants === undefined) && (missing0 = "wants")){
 validate69.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "card") || (key0 === "page"))){
+if(!(func12.call(schema84.properties, key0))){
 validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.card !== undefined){
-let data0 = data.card;
+if(data.home !== undefined){
+let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern101.test(data0)){
-validate69.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
+if(!pattern12.test(data0)){
+validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11358,31 +11385,301 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.page !== undefined){
-let data1 = data.page;
+if(data.wants !== undefined){
+let data1 = data.wants;
 const _errs4 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate69.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
 if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 1000 || isNaN(data1)){
-validate69.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+if(Array.isArray(data1)){
+if(data1.length > 10000){
+validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
 return false;
 }
 else {
-if(data1 < 0 || isNaN(data1)){
-validate69.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+if(data1.length < 1){
+validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern103.test(data2)){
+validate69.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
 }
+else {
+validate69.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
 }
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.haves !== undefined){
+let data3 = data.haves;
+const _errs8 = errors;
+if(errors === _errs8){
+if(Array.isArray(data3)){
+if(data3.length > 50000){
+validate69.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/maxItems",keyword:"maxItems",params:{limit: 50000},message:"must NOT have more than 50000 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len1 = data3.length;
+for(let i1=0; i1<len1; i1++){
+let data4 = data3[i1];
+const _errs10 = errors;
+if(errors === _errs10){
+if(typeof data4 === "string"){
+if(!pattern103.test(data4)){
+validate69.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+return false;
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs10 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.done !== undefined){
+const _errs12 = errors;
+if(typeof data.done !== "boolean"){
+validate69.errors = [{instancePath:instancePath+"/done",schemaPath:"#/properties/done/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.shallow !== undefined){
+let data6 = data.shallow;
+const _errs14 = errors;
+if(errors === _errs14){
+if(Array.isArray(data6)){
+if(data6.length > 10000){
+validate69.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
+return false;
+}
+else {
+var valid3 = true;
+const len2 = data6.length;
+for(let i2=0; i2<len2; i2++){
+let data7 = data6[i2];
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(!pattern103.test(data7)){
+validate69.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+return false;
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid3 = _errs16 === errors;
+if(!valid3){
+break;
+}
+}
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs14 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.depth !== undefined){
+let data8 = data.depth;
+const _errs18 = errors;
+if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
+validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs18){
+if((typeof data8 == "number") && (isFinite(data8))){
+if(data8 > 2147483647 || isNaN(data8)){
+validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},message:"must be <= 2147483647"}];
+return false;
+}
+else {
+if(data8 < 1 || isNaN(data8)){
+validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs18 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.relative !== undefined){
+const _errs20 = errors;
+if(typeof data.relative !== "boolean"){
+validate69.errors = [{instancePath:instancePath+"/relative",schemaPath:"#/properties/relative/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs20 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.since !== undefined){
+let data10 = data.since;
+const _errs22 = errors;
+if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
+validate69.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs22){
+if((typeof data10 == "number") && (isFinite(data10))){
+if(data10 < 0 || isNaN(data10)){
+validate69.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+var valid0 = _errs22 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.not !== undefined){
+let data11 = data.not;
+const _errs24 = errors;
+if(errors === _errs24){
+if(Array.isArray(data11)){
+if(data11.length > 100){
+validate69.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+var valid4 = true;
+const len3 = data11.length;
+for(let i3=0; i3<len3; i3++){
+let data12 = data11[i3];
+const _errs26 = errors;
+if(errors === _errs26){
+if(typeof data12 === "string"){
+if(func1(data12) > 256){
+validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+else {
+if(func1(data12) < 1){
+validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid4 = _errs26 === errors;
+if(!valid4){
+break;
+}
+}
+}
+}
+else {
+validate69.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs24 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.thin !== undefined){
+const _errs28 = errors;
+if(typeof data.thin !== "boolean"){
+validate69.errors = [{instancePath:instancePath+"/thin",schemaPath:"#/properties/thin/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs28 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.include_tags !== undefined){
+const _errs30 = errors;
+if(typeof data.include_tags !== "boolean"){
+validate69.errors = [{instancePath:instancePath+"/include_tags",schemaPath:"#/properties/include_tags/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs30 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
 }
 }
 }
@@ -11398,8 +11695,8 @@ return errors === 0;
 }
 validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GateDecide = validate70;
-const schema85 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"approval":{"type":"object","description":"approval-v1, signed by the owner of the home"}},"required":["card","approval"],"additionalProperties":false};
+export const GitPush = validate70;
+const schema85 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"changes":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":1024},"from":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]},"to":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]}},"required":["name","from","to"],"additionalProperties":false},"minItems":1,"maxItems":1000},"atomic":{"type":"boolean"},"options":{"type":"array","items":{"type":"string","maxLength":1024},"maxItems":100}},"required":["changes"],"additionalProperties":false};
 
 function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11414,32 +11711,32 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.card === undefined) && (missing0 = "card")) || ((data.approval === undefined) && (missing0 = "approval"))){
+if((data.changes === undefined) && (missing0 = "changes")){
 validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "card") || (key0 === "approval"))){
+if(!((((key0 === "home") || (key0 === "changes")) || (key0 === "atomic")) || (key0 === "options"))){
 validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.card !== undefined){
-let data0 = data.card;
+if(data.home !== undefined){
+let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern101.test(data0)){
-validate70.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
+if(!pattern12.test(data0)){
+validate70.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate70.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11449,17 +11746,303 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.approval !== undefined){
-let data1 = data.approval;
+if(data.changes !== undefined){
+let data1 = data.changes;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate70.errors = [{instancePath:instancePath+"/approval",schemaPath:"#/properties/approval/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 1000){
+validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
+}
+else {
+if(data1.length < 1){
+validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
+let missing1;
+if((((data2.name === undefined) && (missing1 = "name")) || ((data2.from === undefined) && (missing1 = "from"))) || ((data2.to === undefined) && (missing1 = "to"))){
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs8 = errors;
+for(const key1 in data2){
+if(!(((key1 === "name") || (key1 === "from")) || (key1 === "to"))){
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs8 === errors){
+if(data2.name !== undefined){
+let data3 = data2.name;
+const _errs9 = errors;
+if(errors === _errs9){
+if(typeof data3 === "string"){
+if(func1(data3) > 1024){
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs9 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.from !== undefined){
+let data4 = data2.from;
+const _errs11 = errors;
+const _errs12 = errors;
+let valid3 = false;
+const _errs13 = errors;
+if(errors === _errs13){
+if(typeof data4 === "string"){
+if(!pattern103.test(data4)){
+const err0 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+}
+else {
+const err1 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/0/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+var _valid0 = _errs13 === errors;
+valid3 = valid3 || _valid0;
+const _errs15 = errors;
+if(data4 !== null){
+const err2 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+var _valid0 = _errs15 === errors;
+valid3 = valid3 || _valid0;
+if(!valid3){
+const err3 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+validate70.errors = vErrors;
+return false;
+}
+else {
+errors = _errs12;
+if(vErrors !== null){
+if(_errs12){
+vErrors.length = _errs12;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.to !== undefined){
+let data5 = data2.to;
+const _errs17 = errors;
+const _errs18 = errors;
+let valid4 = false;
+const _errs19 = errors;
+if(errors === _errs19){
+if(typeof data5 === "string"){
+if(!pattern103.test(data5)){
+const err4 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+else {
+const err5 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/0/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+var _valid1 = _errs19 === errors;
+valid4 = valid4 || _valid1;
+const _errs21 = errors;
+if(data5 !== null){
+const err6 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+var _valid1 = _errs21 === errors;
+valid4 = valid4 || _valid1;
+if(!valid4){
+const err7 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+validate70.errors = vErrors;
+return false;
+}
+else {
+errors = _errs18;
+if(vErrors !== null){
+if(_errs18){
+vErrors.length = _errs18;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid2 = _errs17 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.atomic !== undefined){
+const _errs23 = errors;
+if(typeof data.atomic !== "boolean"){
+validate70.errors = [{instancePath:instancePath+"/atomic",schemaPath:"#/properties/atomic/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs23 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.options !== undefined){
+let data7 = data.options;
+const _errs25 = errors;
+if(errors === _errs25){
+if(Array.isArray(data7)){
+if(data7.length > 100){
+validate70.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+var valid5 = true;
+const len1 = data7.length;
+for(let i1=0; i1<len1; i1++){
+let data8 = data7[i1];
+const _errs27 = errors;
+if(errors === _errs27){
+if(typeof data8 === "string"){
+if(func1(data8) > 1024){
+validate70.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid5 = _errs27 === errors;
+if(!valid5){
+break;
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs25 === errors;
+}
+else {
+var valid0 = true;
+}
+}
 }
 }
 }
@@ -11475,8 +12058,8 @@ return errors === 0;
 }
 validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordTail = validate71;
-const schema86 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
+export const GateList = validate71;
+const schema86 = {"type":"object","properties":{"all":{"type":"boolean","description":"decided ones too"}},"required":[],"additionalProperties":false};
 
 function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11492,59 +12075,17 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "limit") || (key0 === "after"))){
+if(!(key0 === "all")){
 validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.limit !== undefined){
-let data0 = data.limit;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate71.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+if(data.all !== undefined){
+if(typeof data.all !== "boolean"){
+validate71.errors = [{instancePath:instancePath+"/all",schemaPath:"#/properties/all/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
-}
-if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 200 || isNaN(data0)){
-validate71.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data0 < 1 || isNaN(data0)){
-validate71.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.after !== undefined){
-let data1 = data.after;
-const _errs4 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate71.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 < 0 || isNaN(data1)){
-validate71.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -11559,8 +12100,9 @@ return errors === 0;
 }
 validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordVerify = validate72;
-const schema87 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const GateShow = validate72;
+const schema87 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
+const pattern109 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
 
 function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11574,10 +12116,70 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.card === undefined) && (missing0 = "card")){
+validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!((key0 === "card") || (key0 === "page"))){
 validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.card !== undefined){
+let data0 = data.card;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern109.test(data0)){
+validate72.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
+return false;
+}
+}
+else {
+validate72.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.page !== undefined){
+let data1 = data.page;
+const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 1000 || isNaN(data1)){
+validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+return false;
+}
+else {
+if(data1 < 0 || isNaN(data1)){
+validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
 }
 }
 else {
@@ -11590,8 +12192,8 @@ return errors === 0;
 }
 validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordExplain = validate73;
-const schema88 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
+export const GateDecide = validate73;
+const schema88 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"approval":{"type":"object","description":"approval-v1, signed by the owner of the home"}},"required":["card","approval"],"additionalProperties":false};
 
 function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11606,40 +12208,52 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.commit === undefined) && (missing0 = "commit")){
+if(((data.card === undefined) && (missing0 = "card")) || ((data.approval === undefined) && (missing0 = "approval"))){
 validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "commit")){
+if(!((key0 === "card") || (key0 === "approval"))){
 validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.commit !== undefined){
-let data0 = data.commit;
+if(data.card !== undefined){
+let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(func1(data0) > 64){
-validate73.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+if(!pattern109.test(data0)){
+validate73.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
-}
-else {
-if(func1(data0) < 4){
-validate73.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
-return false;
-}
 }
 }
 else {
-validate73.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate73.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.approval !== undefined){
+let data1 = data.approval;
+const _errs4 = errors;
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate73.errors = [{instancePath:instancePath+"/approval",schemaPath:"#/properties/approval/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -11655,8 +12269,8 @@ return errors === 0;
 }
 validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordProve = validate74;
-const schema89 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
+export const RecordTail = validate74;
+const schema89 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
 
 function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11670,36 +12284,61 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.seq === undefined) && (missing0 = "seq")){
-validate74.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "seq")){
+if(!((key0 === "limit") || (key0 === "after"))){
 validate74.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.seq !== undefined){
-let data0 = data.seq;
+if(data.limit !== undefined){
+let data0 = data.limit;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate74.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 < 0 || isNaN(data0)){
-validate74.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+if(data0 > 200 || isNaN(data0)){
+validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+return false;
+}
+else {
+if(data0 < 1 || isNaN(data0)){
+validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
 }
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.after !== undefined){
+let data1 = data.after;
+const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate74.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 < 0 || isNaN(data1)){
+validate74.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -11714,8 +12353,8 @@ return errors === 0;
 }
 validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncRun = validate75;
-const schema90 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+export const RecordVerify = validate75;
+const schema90 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11729,64 +12368,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate75.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "did") || (key0 === "home"))){
 validate75.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate75.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate75.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.home !== undefined){
-let data1 = data.home;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern12.test(data1)){
-validate75.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate75.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
 }
 }
 else {
@@ -11799,8 +12384,8 @@ return errors === 0;
 }
 validate75.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncStatus = validate76;
-const schema91 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const RecordExplain = validate76;
+const schema91 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
 
 function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11814,10 +12399,44 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.commit === undefined) && (missing0 = "commit")){
+validate76.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "commit")){
 validate76.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.commit !== undefined){
+let data0 = data.commit;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func1(data0) > 64){
+validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data0) < 4){
+validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
+return false;
+}
+}
+}
+else {
+validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
 }
 }
 else {
@@ -11830,8 +12449,8 @@ return errors === 0;
 }
 validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncServe = validate77;
-const schema92 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+export const RecordProve = validate77;
+const schema92 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
 
 function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11846,33 +12465,33 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.home === undefined) && (missing0 = "home")){
+if((data.seq === undefined) && (missing0 = "seq")){
 validate77.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
+if(!(key0 === "seq")){
 validate77.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.seq !== undefined){
+let data0 = data.seq;
 const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate77.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate77.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < 0 || isNaN(data0)){
+validate77.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
-}
-else {
-validate77.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 }
@@ -11889,8 +12508,8 @@ return errors === 0;
 }
 validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffOffer = validate78;
-const schema93 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+export const SyncRun = validate78;
+const schema93 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
 
 function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11905,14 +12524,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+if((data.did === undefined) && (missing0 = "did")){
 validate78.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+if(!((key0 === "did") || (key0 === "home"))){
 validate78.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -11940,18 +12559,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.agent !== undefined){
-let data1 = data.agent;
+if(data.home !== undefined){
+let data1 = data.home;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern8.test(data1)){
-validate78.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+if(!pattern12.test(data1)){
+validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate78.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11959,200 +12578,6 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.text !== undefined){
-let data2 = data.text;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 65536){
-validate78.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
-return false;
-}
-else {
-if(func1(data2) < 1){
-validate78.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.context !== undefined){
-let data3 = data.context;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func1(data3) > 128){
-validate78.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.notes !== undefined){
-let data4 = data.notes;
-const _errs10 = errors;
-if(errors === _errs10){
-if(Array.isArray(data4)){
-if(data4.length > 1000){
-validate78.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data4.length;
-for(let i0=0; i0<len0; i0++){
-let data5 = data4[i0];
-const _errs12 = errors;
-if(errors === _errs12){
-if(typeof data5 === "string"){
-if(!pattern58.test(data5)){
-validate78.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
-return false;
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs12 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.paths !== undefined){
-let data6 = data.paths;
-const _errs14 = errors;
-if(errors === _errs14){
-if(Array.isArray(data6)){
-if(data6.length > 64){
-validate78.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len1 = data6.length;
-for(let i1=0; i1<len1; i1++){
-let data7 = data6[i1];
-const _errs16 = errors;
-if(errors === _errs16){
-if(typeof data7 === "string"){
-if(func1(data7) > 1024){
-validate78.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
-return false;
-}
-else {
-if(!pattern35.test(data7)){
-validate78.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
-return false;
-}
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs16 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs14 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.labels_max !== undefined){
-let data8 = data.labels_max;
-const _errs18 = errors;
-if(typeof data8 !== "string"){
-validate78.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
-validate78.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema93.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs18 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.ttl_ms !== undefined){
-let data9 = data.ttl_ms;
-const _errs20 = errors;
-if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate78.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs20){
-if((typeof data9 == "number") && (isFinite(data9))){
-if(data9 > 604800000 || isNaN(data9)){
-validate78.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
-return false;
-}
-else {
-if(data9 < 1000 || isNaN(data9)){
-validate78.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs20 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
 }
 }
 }
@@ -12168,7 +12593,7 @@ return errors === 0;
 }
 validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffReceive = validate79;
+export const SyncStatus = validate79;
 const schema94 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -12199,11 +12624,10 @@ return errors === 0;
 }
 validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Revocation = validate80;
-const schema95 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+export const SyncServe = validate80;
+const schema95 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
 
 function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:revocation-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate80.evaluated;
@@ -12216,168 +12640,32 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.revocation === undefined) && (missing0 = "revocation")){
+if((data.home === undefined) && (missing0 = "home")){
 validate80.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "revocation")){
+if(!(key0 === "home")){
 validate80.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.revocation !== undefined){
-let data0 = data.revocation;
+if(data.home !== undefined){
+let data0 = data.home;
 const _errs2 = errors;
 if(errors === _errs2){
-if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
-let missing1;
-if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate80.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs4 = errors;
-for(const key1 in data0){
-if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
-validate80.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs4 === errors){
-if(data0.v !== undefined){
-const _errs5 = errors;
-if(1 !== data0.v){
-validate80.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
-return false;
-}
-var valid1 = _errs5 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.target !== undefined){
-let data2 = data0.target;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(!pattern9.test(data2)){
-validate80.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate80.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs6 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.by !== undefined){
-let data3 = data0.by;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(!pattern6.test(data3)){
-validate80.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate80.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs8 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.reason !== undefined){
-let data4 = data0.reason;
-const _errs10 = errors;
-if(typeof data4 !== "string"){
-validate80.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
-validate80.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema95.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid1 = _errs10 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.revoked_at !== undefined){
-let data5 = data0.revoked_at;
-const _errs12 = errors;
-if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate80.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs12){
-if((typeof data5 == "number") && (isFinite(data5))){
-if(data5 > 9007199254740991 || isNaN(data5)){
-validate80.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
-return false;
-}
-else {
-if(data5 < 0 || isNaN(data5)){
-validate80.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-}
-var valid1 = _errs12 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.signature !== undefined){
-let data6 = data0.signature;
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(!pattern10.test(data6)){
-validate80.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
-return false;
-}
-}
-else {
-validate80.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs14 === errors;
-}
-else {
-var valid1 = true;
-}
-}
-}
-}
-}
-}
-}
-}
-}
-else {
-validate80.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12395,11 +12683,10 @@ return errors === 0;
 }
 validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Status = validate81;
-const schema96 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
+export const HandoffOffer = validate81;
+const schema96 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:status-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate81.evaluated;
@@ -12412,15 +12699,522 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.status === undefined) && (missing0 = "status")){
+if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
 validate81.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "status")){
+if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
 validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate81.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.agent !== undefined){
+let data1 = data.agent;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern8.test(data1)){
+validate81.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.text !== undefined){
+let data2 = data.text;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 65536){
+validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.context !== undefined){
+let data3 = data.context;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 128){
+validate81.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.notes !== undefined){
+let data4 = data.notes;
+const _errs10 = errors;
+if(errors === _errs10){
+if(Array.isArray(data4)){
+if(data4.length > 1000){
+validate81.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+const _errs12 = errors;
+if(errors === _errs12){
+if(typeof data5 === "string"){
+if(!pattern58.test(data5)){
+validate81.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs12 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.paths !== undefined){
+let data6 = data.paths;
+const _errs14 = errors;
+if(errors === _errs14){
+if(Array.isArray(data6)){
+if(data6.length > 64){
+validate81.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len1 = data6.length;
+for(let i1=0; i1<len1; i1++){
+let data7 = data6[i1];
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(func1(data7) > 1024){
+validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(!pattern35.test(data7)){
+validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+return false;
+}
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs16 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs14 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.labels_max !== undefined){
+let data8 = data.labels_max;
+const _errs18 = errors;
+if(typeof data8 !== "string"){
+validate81.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
+validate81.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema96.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs18 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ttl_ms !== undefined){
+let data9 = data.ttl_ms;
+const _errs20 = errors;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs20){
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 604800000 || isNaN(data9)){
+validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+return false;
+}
+else {
+if(data9 < 1000 || isNaN(data9)){
+validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs20 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate81.errors = vErrors;
+return errors === 0;
+}
+validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const HandoffReceive = validate82;
+const schema97 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate82.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate82.errors = vErrors;
+return errors === 0;
+}
+validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Revocation = validate83;
+const schema98 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+
+function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:revocation-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate83.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.revocation === undefined) && (missing0 = "revocation")){
+validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "revocation")){
+validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.revocation !== undefined){
+let data0 = data.revocation;
+const _errs2 = errors;
+if(errors === _errs2){
+if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
+let missing1;
+if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
+validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs4 = errors;
+for(const key1 in data0){
+if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
+validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs4 === errors){
+if(data0.v !== undefined){
+const _errs5 = errors;
+if(1 !== data0.v){
+validate83.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+return false;
+}
+var valid1 = _errs5 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.target !== undefined){
+let data2 = data0.target;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern9.test(data2)){
+validate83.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.by !== undefined){
+let data3 = data0.by;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern6.test(data3)){
+validate83.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs8 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.reason !== undefined){
+let data4 = data0.reason;
+const _errs10 = errors;
+if(typeof data4 !== "string"){
+validate83.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
+validate83.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema98.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs10 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.revoked_at !== undefined){
+let data5 = data0.revoked_at;
+const _errs12 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs12){
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 9007199254740991 || isNaN(data5)){
+validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data5 < 0 || isNaN(data5)){
+validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs12 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.signature !== undefined){
+let data6 = data0.signature;
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(!pattern10.test(data6)){
+validate83.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+return false;
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate83.errors = vErrors;
+return errors === 0;
+}
+validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Status = validate84;
+const schema99 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
+
+function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:status-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate84.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.status === undefined) && (missing0 = "status")){
+validate84.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "status")){
+validate84.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -12433,14 +13227,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if((((((((data0.v === undefined) && (missing1 = "v")) || ((data0.issuer === undefined) && (missing1 = "issuer"))) || ((data0.seq === undefined) && (missing1 = "seq"))) || ((data0.issued_at === undefined) && (missing1 = "issued_at"))) || ((data0.next_update === undefined) && (missing1 = "next_update"))) || ((data0.revoked === undefined) && (missing1 = "revoked"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate81.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!(((((((key1 === "v") || (key1 === "issuer")) || (key1 === "seq")) || (key1 === "issued_at")) || (key1 === "next_update")) || (key1 === "revoked")) || (key1 === "signature"))){
-validate81.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -12449,7 +13243,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate81.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate84.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -12464,12 +13258,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate81.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate84.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate84.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12483,18 +13277,18 @@ if(data0.seq !== undefined){
 let data3 = data0.seq;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate81.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate81.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate81.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -12510,18 +13304,18 @@ if(data0.issued_at !== undefined){
 let data4 = data0.issued_at;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate81.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate81.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate81.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -12537,18 +13331,18 @@ if(data0.next_update !== undefined){
 let data5 = data0.next_update;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate81.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate81.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate81.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -12566,7 +13360,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 1024){
-validate81.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
+validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
 return false;
 }
 else {
@@ -12578,12 +13372,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern9.test(data7)){
-validate81.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate84.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate84.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12604,7 +13398,7 @@ continue;
 }
 if(typeof indices0[item0] == "number"){
 j0 = indices0[item0];
-validate81.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
+validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
 return false;
 break;
 }
@@ -12615,7 +13409,7 @@ indices0[item0] = i1;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -12631,12 +13425,12 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate81.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate84.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate84.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12655,7 +13449,7 @@ var valid1 = true;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -12664,24 +13458,24 @@ return false;
 }
 }
 else {
-validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate81.errors = vErrors;
+validate84.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Tombstone = validate82;
-const schema97 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern117 = new RegExp("^[0-9a-f]{16}$", "u");
+export const Tombstone = validate85;
+const schema100 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
+const pattern125 = new RegExp("^[0-9a-f]{16}$", "u");
 
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate82.evaluated;
+const evaluated0 = validate85.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -12692,14 +13486,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate82.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate85.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema97.properties, key0))){
-validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema100.properties, key0))){
+validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -12708,7 +13502,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate82.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate85.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -12720,7 +13514,7 @@ if(valid0){
 if(data.home !== undefined){
 const _errs3 = errors;
 if(typeof data.home !== "string"){
-validate82.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -12735,12 +13529,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern58.test(data2)){
-validate82.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+validate85.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12756,18 +13550,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func1(data3) > 512){
-validate82.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 1){
-validate82.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12782,13 +13576,13 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern117.test(data4)){
-validate82.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+if(!pattern125.test(data4)){
+validate85.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12804,12 +13598,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func1(data5) > 256){
-validate82.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate85.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12825,12 +13619,12 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data6 === "string"){
 if(!pattern6.test(data6)){
-validate82.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate85.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12844,18 +13638,18 @@ if(data.forgotten_at !== undefined){
 let data7 = data.forgotten_at;
 const _errs15 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate82.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs15){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate82.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate82.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -12873,12 +13667,12 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate82.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate85.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate82.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate85.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12899,12 +13693,12 @@ var valid0 = true;
 }
 }
 else {
-validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate82.errors = vErrors;
+validate85.errors = vErrors;
 return errors === 0;
 }
-validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 

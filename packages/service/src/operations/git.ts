@@ -1,0 +1,135 @@
+/** The git view's reading half: names, and packs of what a client lacks. Writing is `git-push.ts`'s. */
+import { fail } from '@csb/core'
+import {
+  HEAD_REF,
+  commonOf,
+  createHistory,
+  createObjectView,
+  getHome,
+  hasForgotten,
+  isEnough,
+  packFor,
+  planFetch,
+  type FetchRequest,
+} from '@csb/files'
+import { checkWants, refsSeen, type SeenRef } from '../git-view.ts'
+import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { pushOperation } from './git-push.ts'
+
+type Home = { readonly home?: string }
+type Fetch = Home & {
+  readonly wants: readonly string[]
+  readonly haves?: readonly string[]
+  /** the client asks no more: what is common is what is known to be */
+  readonly done?: boolean
+  readonly shallow?: readonly string[]
+  readonly depth?: number
+  readonly relative?: boolean
+  /** seconds since epoch */
+  readonly since?: number
+  /** names of refs */
+  readonly not?: readonly string[]
+  readonly thin?: boolean
+  readonly include_tags?: boolean
+}
+
+/** What a fetch answers, in this order; `pack` many times. Bytes stay in this process. */
+export type FetchEvent =
+  | { readonly kind: 'common'; readonly oids: readonly string[]; readonly ready: boolean }
+  | { readonly kind: 'ends'; readonly shallow: readonly string[]; readonly unshallow: readonly string[] }
+  | { readonly kind: 'progress'; readonly text: string }
+  | { readonly kind: 'pack'; readonly bytes: Uint8Array }
+
+/** Commits that are looked at to find out whether a client has told enough. */
+const ENOUGH_COMMITS = 5_000
+
+const reading = (action: 'list' | 'read') => (input: Home, parts: Parts) => ({
+  location: locationOf(parts, homeOf(input, parts)),
+  action,
+})
+
+export const gitOperations: readonly Operation[] = [
+  {
+    name: 'git.refs',
+    input: 'GitRefs',
+    kind: 'read',
+    open: 'lease',
+    needs: reading('list'),
+    run: async (context: Context, input: Home & { readonly ends?: boolean }) => {
+      const { id, hash } = getHome(context.view, homeOf(input, context))
+      const refs = await refsSeen(context, id)
+      const ends = input.ends === true ? await endsOf(context, id, refs) : []
+      return { home: id, hash, head: HEAD_REF, refs, ends }
+    },
+  },
+  {
+    name: 'git.fetch',
+    input: 'GitFetch',
+    kind: 'stream',
+    open: 'lease',
+    needs: reading('read'),
+    run: (context: Context, input: Fetch) => fetchPack(context, homeOf(input, context), input),
+  },
+  pushOperation,
+]
+
+async function* fetchPack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
+  const refs = await refsSeen(context, home)
+  checkWants(context, home, input.wants, refs)
+  const view = createObjectView(context.store.view(), home)
+  const common = seenOf(context, home, commonOf(view, home, input.haves ?? []), refs)
+  const ready = input.done !== true && isEnough(view, home, input.wants, common, ENOUGH_COMMITS)
+  yield { kind: 'common', oids: common, ready }
+  const isDeepening = input.depth !== undefined || input.since !== undefined || (input.not ?? []).length > 0
+  const isGoing = input.done === true || ready
+  if (!isGoing && !isDeepening) return
+  const plan = await planFetch(view, home, requestOf(input, common, refs))
+  yield { kind: 'ends', shallow: plan.shallow, unshallow: plan.unshallow }
+  if (!isGoing) return
+  const pack = await packFor(context.store.view(), home, plan, {
+    thin: input.thin === true,
+    includeTags: input.include_tags === true,
+  })
+  yield { kind: 'progress', text: `Sending ${pack.objects} objects` }
+  for await (const bytes of pack.bytes()) {
+    if (context.signal.aborted) throw context.signal.reason
+    yield { kind: 'pack', bytes }
+  }
+}
+
+/** Where history begins, because something behind it was forgotten. */
+async function endsOf(context: Context, home: string, refs: readonly SeenRef[]): Promise<readonly string[]> {
+  const view = context.store.view()
+  if (!(await hasForgotten(view, home))) return []
+  const wants = refs.map(({ oid }) => oid)
+  return (await planFetch(createObjectView(view, home), home, { wants, haves: [], shallow: [] })).shallow
+}
+
+/** Whether a commit is here is told only of commits that the lease sees. */
+function seenOf(context: Context, home: string, haves: readonly string[], refs: readonly SeenRef[]): string[] {
+  if (haves.length === 0) return []
+  const isSeen = createHistory(
+    context.store.view(),
+    home,
+    refs.map(({ oid, peeled }) => peeled ?? oid),
+  )
+  return haves.filter(isSeen)
+}
+
+function requestOf(input: Fetch, common: readonly string[], refs: readonly SeenRef[]): FetchRequest {
+  const not = (input.not ?? []).map((name) => {
+    const ref = refs.find(
+      (one) => one.name === name || one.name === `refs/heads/${name}` || one.name === `refs/tags/${name}`,
+    )
+    return ref === undefined ? fail('NOT_FOUND', { name }) : (ref.peeled ?? ref.oid)
+  })
+  return {
+    wants: input.wants,
+    haves: common,
+    shallow: input.shallow ?? [],
+    not,
+    ...(input.depth === undefined ? {} : { depth: input.depth }),
+    ...(input.relative === undefined ? {} : { relative: input.relative }),
+    ...(input.since === undefined ? {} : { since: input.since * 1000 }),
+  }
+}
