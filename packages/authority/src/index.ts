@@ -59,7 +59,7 @@ export {
   type RecordHeader,
 } from './record.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
-export { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+export { readCheckpoint, signCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 export {
   addCosignatures,
   checkCheckpoints,

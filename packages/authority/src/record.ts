@@ -89,15 +89,33 @@ export type RecordItem = {
 type Head = { readonly size: number; readonly leaf: string | null; readonly ts: number }
 type SaltedPayload = RecordPayload & { readonly salt: string }
 
+/** Why nothing is written: somebody showed a checkpoint, signed by this node, that its record does not bear out. */
+export type Held = {
+  /** it is shorter than what was signed, it differs from it, or it was begun anew elsewhere */
+  readonly reason: 'shorter' | 'differs' | 'resumed-elsewhere'
+  /** what this node once signed, as the witness showed it */
+  readonly checkpoint: string
+  /** did */
+  readonly witness: string
+  /** entries when it was found */
+  readonly size: number
+  /** ms since epoch */
+  readonly at: number
+}
+
 const HEAD = key('meta', 'record')
+const HELD = key('meta', 'record-held')
+const LOG = key('meta', 'record-log')
 
 /**
  * Stage one entry.
  * @param now ms since epoch
  * @returns its number, from 0, and its leaf hash in hex
+ * @throws RECORD_HELD `{reason, witness}` where a witness knows more of this record than this node
  * @clause L1.1, L1.5
  */
 export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): { seq: number; leaf: string } {
+  checkNotHeld(tx)
   const { size: seq, leaf: prev, ts } = headOf(tx)
   const payload: SaltedPayload = {
     salt: toBase64Url(random(32)),
@@ -133,6 +151,29 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
   }
   tx.putJson(HEAD, { size: seq + 1, leaf: toHex(hash), ts: header.ts } satisfies Head)
   return { seq, leaf: toHex(hash) }
+}
+
+/** Why nothing is written, or undefined where all is well. */
+export const heldOf = (view: View): Held | undefined => view.getJson<Held>(HELD)
+
+/** @throws RECORD_HELD */
+export function checkNotHeld(view: View): void {
+  const held = heldOf(view)
+  if (held !== undefined) fail('RECORD_HELD', { reason: held.reason, witness: held.witness, since: held.at })
+}
+
+/** Write nothing from now on, until {@link beginLog}. The first reason stands. */
+export function holdRecord(tx: Transaction, held: Held): void {
+  if (heldOf(tx) === undefined) tx.putJson(HELD, held)
+}
+
+/** Number of this node's log: it counts the backups that were restored. */
+export const logNumber = (view: View): number => view.getJson<number>(LOG) ?? 0
+
+/** Go on as the log of that number, and write again. What was signed for the others stays signed. */
+export function beginLog(tx: Transaction, number: number): void {
+  tx.putJson(LOG, number)
+  tx.del(HELD)
 }
 
 /** How many entries there are. */

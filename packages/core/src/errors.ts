@@ -60,6 +60,12 @@ export const ERRORS = {
   TIMEOUT: row('No answer before the deadline.', 504, -32027, EXIT.unreachable, true),
   BUSY: row('Too many requests at once. Wait and try again.', 429, -32028, EXIT.unreachable, true),
   RECORD_DAMAGED: row('The record does not verify. The details name the first bad entry.', 500, -32029, EXIT.fault),
+  RECORD_HELD: row(
+    'A witness knows more of this record than this node. Nothing is written until its owner says so.',
+    503,
+    -32044,
+    EXIT.fault,
+  ),
   OBJECT_DAMAGED: row('A stored object does not match its id.', 500, -32030, EXIT.fault),
   HOME_LOCKED: row('Another process holds this data folder. The details name its pid.', 503, -32031, EXIT.unreachable),
   DATA_TOO_NEW: row('This data folder was written by a newer version. Update csb.', 500, -32032, EXIT.input),

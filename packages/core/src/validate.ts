@@ -25,6 +25,7 @@ export type Documents = {
   Handoff: Types.Handoff
   HandoffResult: Types.HandoffResult
   Conformance: Types.Conformance
+  WitnessMessage: Types.WitnessMessage
 }
 
 /**

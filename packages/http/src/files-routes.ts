@@ -80,4 +80,25 @@ export const RECORD_ROUTES: readonly Route[] = [
     input: 'RecordProve',
     summary: 'Proof that an entry is in the record',
   },
+  {
+    method: 'GET',
+    path: '/v1/record/checkpoint',
+    operation: 'record.checkpoint',
+    input: 'RecordCheckpoint',
+    summary: 'The newest checkpoint, the settled one, and who cosigned',
+  },
+  {
+    method: 'GET',
+    path: '/v1/record/witnessed',
+    operation: 'record.witnessed',
+    input: 'RecordWitnessed',
+    summary: 'Records of others that this node vouches for, and what contradicts',
+  },
+  {
+    method: 'POST',
+    path: '/v1/record/resume',
+    operation: 'record.resume',
+    input: 'RecordResume',
+    summary: 'Write again after a backup was restored',
+  },
 ]

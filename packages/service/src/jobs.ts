@@ -9,6 +9,8 @@ import { publishRecord, withdrawRecord } from './directory.ts'
 import type { Parts } from './operation.ts'
 import type { SyncRow } from './operations/sync.ts'
 import type { Service } from './service.ts'
+import { greet, tellEveryone } from './spreading.ts'
+import { startWitnessing } from './witnessing.ts'
 
 /** A record lives 48 hours and is renewed far more often, so that short outages of the network do not matter. */
 const RENEW_MS = 30 * 60_000
@@ -31,7 +33,9 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
   ]
   return {
+  const witnessing = await startWitnessing(parts, service, signal)
     stop: async () => {
+    witnessing.running,
       stopping.abort()
       await Promise.allSettled(running)
       await withdrawRecord(parts).catch(() => undefined)

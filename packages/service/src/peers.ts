@@ -24,7 +24,7 @@ export type EnvelopeReply = {
 }
 
 /** Sessions between nodes that the service opens and attends. */
-export type SessionKind = 'sync' | 'handoff' | 'delegation'
+export type SessionKind = 'sync' | 'handoff' | 'delegation' | 'witness'
 
 export type PeerSummary = {
   readonly did: string

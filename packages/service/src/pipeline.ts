@@ -3,7 +3,7 @@
  * Each step has one error exit; a refusal at any of them is written into the record before it is answered.
  * @clause L1.1, L1.5
  */
-import { EXIT, checkSchema, fail, newId, toNodeError, type NodeError } from '@csb/core'
+import { EXIT, checkSchema, fail, isNodeError, newId, toNodeError, type NodeError } from '@csb/core'
 import {
   appendRecord,
   checkHeld,
@@ -40,7 +40,11 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
     const folded = folding.admit([actorOf(known), known.operation.name, error.code].join(' '))
     if (folded === undefined) return
     const entry = entryOf(known, 'refused', { details: error.details, folded })
-    await record(parts, { ...entry, code: error.code }, emit)
+    await record(parts, { ...entry, code: error.code }, emit).catch((late: unknown) => {
+      // while nothing may be written, what was refused stays refused; the log has it
+      if (!isNodeError(late, 'RECORD_HELD')) throw late
+      parts.log('warn', 'refused while the record is held', { operation: known.operation.name, code: error.code })
+    })
   }
 
   return {

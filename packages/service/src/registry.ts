@@ -14,6 +14,8 @@ import { recordOperations } from './operations/record.ts'
 import { syncOperations } from './operations/sync.ts'
 import { taskOperations } from './operations/tasks.ts'
 
+import { upkeepOperations } from './operations/upkeep.ts'
+import { witnessOperations } from './operations/witness.ts'
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [
     ...nodeOperations,
@@ -27,6 +29,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...syncOperations,
     ...handoffOperations,
     ...labelOperations,
+    ...witnessOperations,
     ...gateOperations,
     ...gitOperations,
   ].map((operation) => [operation.name, operation]),

@@ -2,7 +2,12 @@
 import { NodeError, canonicalize, errorFromJSON, toNodeError, type AgentRecord, type KeyPair } from '@csb/core'
 import type { Caller, EnvelopeReply, MessagePort, Peers, Service } from '../src/index.ts'
 
-const OPERATIONS = { sync: 'sync.serve', handoff: 'handoff.receive', delegation: 'authority.receive' } as const
+const OPERATIONS = {
+  sync: 'sync.serve',
+  handoff: 'handoff.receive',
+  delegation: 'authority.receive',
+  witness: 'witness.serve',
+} as const
 
 export type Network = {
   join(did: string, service: Service): void

@@ -84,6 +84,16 @@ export const TABLES = {
   recordByCommit: 'rc',
   /** run id / seq -> empty (authority/record) */
   recordByRun: 'rr',
+  /** number of the log / size -> JSON {at, note}: the note with its cosignatures (authority/record) */
+  checkpoint: 'rk',
+  /** did of a witness -> JSON {number, size} of the checkpoint it cosigned last (authority/record) */
+  cosigner: 'rg',
+  /** did / number of its log -> JSON what this node as a witness knows of it (authority/witness) */
+  witness: 'rw',
+  /** did -> highest number of a log of it that is known here (authority/witness) */
+  witnessNewest: 'rz',
+  /** did / number of its log / kind -> JSON two checkpoints that contradict, never removed (authority/witness) */
+  contradiction: 'ry',
 
   /** home / commit oid -> JSON entry of another node's record that came with a home (files) */
   foreignRecord: 'rx',

@@ -22,6 +22,7 @@ describe('sessions', () => {
     ['sync', 'sync.serve'],
     ['handoff', 'handoff.receive'],
     ['delegation', 'authority.receive'],
+    ['witness', 'witness.serve'],
   ] as const satisfies readonly (readonly [SessionKind, string])[]) {
     test(`${kind} opens ${operation} with the input, and messages go both ways until both ended`, async () => {
       const [server, client] = [await startNode({ answers: talker }), await startNode()]

@@ -296,6 +296,22 @@ sync?: {
  */
 interval_ms?: number
 }
+witness?: {
+/**
+ * cosignatures that settle a checkpoint of the record
+ */
+quorum?: number
+/**
+ * the record is signed at least this often while it grows
+ */
+interval_ms?: number
+/**
+ * who is asked to cosign; default: peers that are trusted, hold a grant, or share a home
+ * 
+ * @maxItems 16
+ */
+peers?: string[]
+}
 log?: {
 level?: ("debug" | "info" | "warn" | "error" | "silent")
 }
@@ -832,6 +848,116 @@ limit?: number
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesBranch".
+ */
+export interface FilesBranch {
+home?: string
+branch: string
+/**
+ * branch that it starts at; default main
+ */
+from?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesRemoveBranch".
+ */
+export interface FilesRemoveBranch {
+home?: string
+branch: string
+/**
+ * head that the caller saw
+ */
+expect?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesDiff".
+ */
+export interface FilesDiff {
+home?: string
+from: string
+to: string
+/**
+ * a file or a folder, without a leading slash
+ */
+path?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesPreview".
+ */
+export interface FilesPreview {
+home?: string
+from: string
+into: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesMerge".
+ */
+export interface FilesMerge {
+home?: string
+from: string
+into: string
+message?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesSnapshot".
+ */
+export interface FilesSnapshot {
+home?: string
+name: string
+/**
+ * branch; default main
+ */
+of?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesRecycle".
+ */
+export interface FilesRecycle {
+home?: string
+limit?: number
+cursor?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesRestore".
+ */
+export interface FilesRestore {
+home?: string
+/**
+ * branch to restore into, or the removed branch itself
+ */
+branch: string
+/**
+ * deleted file; omitted: the branch itself
+ */
+path?: string
+/**
+ * merge that deleted it; default the latest
+ */
+deleted_by?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesGc".
+ */
+export interface FilesGc {
+home?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "FilesFsck".
+ */
+export interface FilesFsck {
+home?: string
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "MemoryCreate".
  */
 export interface MemoryCreate {
@@ -1339,6 +1465,42 @@ seq: number
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "RecordCheckpoint".
+ */
+export interface RecordCheckpoint {
+
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "RecordWitnessed".
+ */
+export interface RecordWitnessed {
+
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "RecordResume".
+ */
+export interface RecordResume {
+/**
+ * the owner knows that entries are missing and goes on as another log
+ */
+after_restore: true
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "WitnessServe".
+ */
+export interface WitnessServe {
+/**
+ * grants, root first, that end with the key of the log
+ * 
+ * @maxItems 5
+ */
+chain?: unknown[]
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "SyncRun".
  */
 export interface SyncRun {
@@ -1486,3 +1648,23 @@ forgotten_at: number
  */
 signature: string
 }
+
+/**
+ * Messages of a witness session: what the log asks, and what the witness answers.
+ */
+export type WitnessMessage = ({
+/**
+ * the body of a C2SP add-checkpoint request
+ */
+add_checkpoint: string
+} | {
+status: (200 | 400 | 403 | 409 | 422)
+/**
+ * note lines with 200, the known size with 409 and 422, else the reason
+ */
+body: string
+/**
+ * with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing
+ */
+checkpoint?: string
+})

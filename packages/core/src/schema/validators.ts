@@ -2251,7 +2251,7 @@ return errors === 0;
 validate23.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Config = validate24;
-const schema36 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
+const schema36 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:config-v1","title":"Config","description":"config.json of a node. Every member has a default; flags win over CSB_* variables, which win over the file.","type":"object","properties":{"http":{"type":"object","properties":{"host":{"type":"string","minLength":1},"port":{"type":"integer","minimum":0,"maximum":65535},"insecure":{"type":"boolean","description":"listen off loopback without TLS"},"public_url":{"anyOf":[{"type":"string","minLength":1,"description":"what agent cards name, where a proxy stands in front"},{"type":"null"}]}},"required":[],"additionalProperties":false},"p2p":{"type":"object","properties":{"listen":{"type":"array","items":{"type":"string","minLength":1},"maxItems":16,"description":"multiaddrs"},"bootstrap":{"type":"array","items":{"type":"string","minLength":1},"maxItems":64},"mdns":{"type":"boolean"},"max_connections":{"type":"integer","minimum":4,"maximum":4096}},"required":[],"additionalProperties":false},"visitors":{"type":"object","properties":{"messages":{"type":"string","enum":["accept","refuse"],"description":"messages of peers that hold no grant"}},"required":[],"additionalProperties":false},"agents":{"type":"object","properties":{"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"runs":{"type":"integer","minimum":1,"maximum":64}},"required":[],"additionalProperties":false},"sync":{"type":"object","properties":{"interval_ms":{"type":"integer","minimum":1000,"description":"how often pinned peers are synced with"}},"required":[],"additionalProperties":false},"witness":{"type":"object","properties":{"quorum":{"type":"integer","minimum":1,"maximum":16,"description":"cosignatures that settle a checkpoint of the record"},"interval_ms":{"type":"integer","minimum":200,"description":"the record is signed at least this often while it grows"},"peers":{"type":"array","items":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"maxItems":16,"description":"who is asked to cosign; default: peers that are trusted, hold a grant, or share a home"}},"required":[],"additionalProperties":false},"log":{"type":"object","properties":{"level":{"type":"string","enum":["debug","info","warn","error","silent"]}},"required":[],"additionalProperties":false}},"required":[],"additionalProperties":false};
 
 function validate24(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:config-v1" */;
@@ -2268,7 +2268,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "http") || (key0 === "p2p")) || (key0 === "visitors")) || (key0 === "agents")) || (key0 === "sync")) || (key0 === "log"))){
+if(!(((((((key0 === "http") || (key0 === "p2p")) || (key0 === "visitors")) || (key0 === "agents")) || (key0 === "sync")) || (key0 === "witness")) || (key0 === "log"))){
 validate24.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -2786,27 +2786,148 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.log !== undefined){
-let data20 = data.log;
+if(data.witness !== undefined){
+let data20 = data.witness;
 const _errs51 = errors;
 if(errors === _errs51){
 if(data20 && typeof data20 == "object" && !Array.isArray(data20)){
 const _errs53 = errors;
 for(const key6 in data20){
-if(!(key6 === "level")){
-validate24.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
+if(!(((key6 === "quorum") || (key6 === "interval_ms")) || (key6 === "peers"))){
+validate24.errors = [{instancePath:instancePath+"/witness",schemaPath:"#/properties/witness/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs53 === errors){
-if(data20.level !== undefined){
-let data21 = data20.level;
-if(typeof data21 !== "string"){
+if(data20.quorum !== undefined){
+let data21 = data20.quorum;
+const _errs54 = errors;
+if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
+validate24.errors = [{instancePath:instancePath+"/witness/quorum",schemaPath:"#/properties/witness/properties/quorum/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs54){
+if((typeof data21 == "number") && (isFinite(data21))){
+if(data21 > 16 || isNaN(data21)){
+validate24.errors = [{instancePath:instancePath+"/witness/quorum",schemaPath:"#/properties/witness/properties/quorum/maximum",keyword:"maximum",params:{comparison: "<=", limit: 16},message:"must be <= 16"}];
+return false;
+}
+else {
+if(data21 < 1 || isNaN(data21)){
+validate24.errors = [{instancePath:instancePath+"/witness/quorum",schemaPath:"#/properties/witness/properties/quorum/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
+}
+var valid9 = _errs54 === errors;
+}
+else {
+var valid9 = true;
+}
+if(valid9){
+if(data20.interval_ms !== undefined){
+let data22 = data20.interval_ms;
+const _errs56 = errors;
+if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
+validate24.errors = [{instancePath:instancePath+"/witness/interval_ms",schemaPath:"#/properties/witness/properties/interval_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs56){
+if((typeof data22 == "number") && (isFinite(data22))){
+if(data22 < 200 || isNaN(data22)){
+validate24.errors = [{instancePath:instancePath+"/witness/interval_ms",schemaPath:"#/properties/witness/properties/interval_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 200},message:"must be >= 200"}];
+return false;
+}
+}
+}
+var valid9 = _errs56 === errors;
+}
+else {
+var valid9 = true;
+}
+if(valid9){
+if(data20.peers !== undefined){
+let data23 = data20.peers;
+const _errs58 = errors;
+if(errors === _errs58){
+if(Array.isArray(data23)){
+if(data23.length > 16){
+validate24.errors = [{instancePath:instancePath+"/witness/peers",schemaPath:"#/properties/witness/properties/peers/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+return false;
+}
+else {
+var valid10 = true;
+const len2 = data23.length;
+for(let i2=0; i2<len2; i2++){
+let data24 = data23[i2];
+const _errs60 = errors;
+if(errors === _errs60){
+if(typeof data24 === "string"){
+if(!pattern6.test(data24)){
+validate24.errors = [{instancePath:instancePath+"/witness/peers/" + i2,schemaPath:"#/properties/witness/properties/peers/items/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate24.errors = [{instancePath:instancePath+"/witness/peers/" + i2,schemaPath:"#/properties/witness/properties/peers/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid10 = _errs60 === errors;
+if(!valid10){
+break;
+}
+}
+}
+}
+else {
+validate24.errors = [{instancePath:instancePath+"/witness/peers",schemaPath:"#/properties/witness/properties/peers/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid9 = _errs58 === errors;
+}
+else {
+var valid9 = true;
+}
+}
+}
+}
+}
+else {
+validate24.errors = [{instancePath:instancePath+"/witness",schemaPath:"#/properties/witness/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid0 = _errs51 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.log !== undefined){
+let data25 = data.log;
+const _errs62 = errors;
+if(errors === _errs62){
+if(data25 && typeof data25 == "object" && !Array.isArray(data25)){
+const _errs64 = errors;
+for(const key7 in data25){
+if(!(key7 === "level")){
+validate24.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key7},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs64 === errors){
+if(data25.level !== undefined){
+let data26 = data25.level;
+if(typeof data26 !== "string"){
 validate24.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
-if(!(((((data21 === "debug") || (data21 === "info")) || (data21 === "warn")) || (data21 === "error")) || (data21 === "silent"))){
+if(!(((((data26 === "debug") || (data26 === "info")) || (data26 === "warn")) || (data26 === "error")) || (data26 === "silent"))){
 validate24.errors = [{instancePath:instancePath+"/log/level",schemaPath:"#/properties/log/properties/level/enum",keyword:"enum",params:{allowedValues: schema36.properties.log.properties.level.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
@@ -2818,10 +2939,11 @@ validate24.errors = [{instancePath:instancePath+"/log",schemaPath:"#/properties/
 return false;
 }
 }
-var valid0 = _errs51 === errors;
+var valid0 = _errs62 === errors;
 }
 else {
 var valid0 = true;
+}
 }
 }
 }
@@ -3043,8 +3165,8 @@ validate25.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 export const Envelope = validate26;
 const schema38 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:envelope-v1","title":"Envelope","description":"One A2A JSON-RPC body on its way between two nodes (A2A-017).","type":"object","properties":{"version":{"type":"string","pattern":"^[0-9]+\\.[0-9]+$"},"id":{"type":"string","pattern":"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$","description":"id of the agent at the receiving node"},"context":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"priority":{"type":"integer","minimum":0,"maximum":9,"description":"0 lowest, 9 highest"},"ttl":{"type":"integer","minimum":1,"maximum":604800000,"description":"milliseconds of life from sent_at"},"sent_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"authority":{"type":"object"},"body":{"$ref":"#/$defs/JsonRpcRequest"}},"required":["version","id","from","to","agent","context","priority","ttl","sent_at","body"],"additionalProperties":false,"$defs":{"JsonRpcRequest":{"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false}}};
 const schema39 = {"type":"object","properties":{"jsonrpc":{"const":"2.0"},"id":{"type":["string","integer","null"]},"method":{"type":"string","minLength":1,"maxLength":128},"params":{"type":"object"}},"required":["jsonrpc","method"],"additionalProperties":false};
-const pattern30 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
-const pattern31 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern31 = new RegExp("^[0-9]+\\.[0-9]+$", "u");
+const pattern32 = new RegExp("^env_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate26(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:envelope-v1" */;
@@ -3079,7 +3201,7 @@ let data0 = data.version;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern30.test(data0)){
+if(!pattern31.test(data0)){
 validate26.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/pattern",keyword:"pattern",params:{pattern: "^[0-9]+\\.[0-9]+$"},message:"must match pattern \""+"^[0-9]+\\.[0-9]+$"+"\""}];
 return false;
 }
@@ -3100,7 +3222,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern31.test(data1)){
+if(!pattern32.test(data1)){
 validate26.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^env_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -3487,7 +3609,7 @@ export const Grant = validate27;
 const schema40 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:grant-v1","title":"Grant","description":"A signed grant: DEL-003 delegation (rank) and, optionally, the AgentNAS lease (reach). One signature covers both.","type":"object","properties":{"authorization_details":{"type":"array","items":{"$ref":"#/$defs/Lease"},"minItems":1,"maxItems":1,"description":"the lease: an RFC 9396 array of exactly one entry"},"delegation":{"$ref":"#/$defs/Delegation"}},"required":["delegation"],"additionalProperties":false,"$defs":{"Lease":{"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."},"Delegation":{"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false}}};
 const schema41 = {"type":"object","properties":{"type":{"const":"urn:csb:lease:1"},"locations":{"type":"array","items":{"type":"string","minLength":8,"maxLength":256,"description":"nas://<peer-id>/<home> or nas://*/<home>"},"minItems":1,"maxItems":16},"actions":{"type":"array","items":{"type":"string","enum":["list","read","write","propose","snapshot","send","exec"]},"minItems":1,"uniqueItems":true},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"deny_paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64},"branches":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":32},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"label_tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32,"description":"tags the holder may see, besides the level"},"label_floor":{"type":"string","enum":["public","trusted","private","sealed"]},"capabilities":{"type":"array","items":{"type":"string","enum":["B","C"]},"uniqueItems":true,"description":"B sensitive data, C change of state or communication"},"external":{"type":"string","enum":["taint","deny"]},"gates":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16},"budget":{"type":"object","properties":{"bytes_read":{"type":"integer","minimum":0},"bytes_written":{"type":"integer","minimum":0},"calls":{"type":"integer","minimum":0},"tokens":{"type":"integer","minimum":0},"cost_micro":{"type":"integer","minimum":0},"wall_ms":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false},"max_children":{"type":"integer","minimum":0,"maximum":1000}},"required":["type","locations","actions"],"additionalProperties":false,"description":"The reach of a run: RFC 9396 authorization_details entry. Absent grants nothing."};
 const schema42 = {"type":"object","properties":{"v":{"const":1},"id":{"type":"string","minLength":1,"maxLength":128},"type":{"type":"string","enum":["global","scoped","single"]},"grantor":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantor_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"grantee":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"grantee_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"audience":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"minItems":1,"maxItems":64},"granted_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"not_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"anyOf":[{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},{"type":"null"}]},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"revocable":{"type":"boolean"},"revocation":{"type":"object","properties":{"max_age_ms":{"type":"integer","minimum":1000},"status_key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["max_age_ms","status_key"],"additionalProperties":false},"max_depth":{"type":"integer","minimum":0,"maximum":4},"parent":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},{"type":"null"}]},"task":{"anyOf":[{"type":"string","minLength":1,"maxLength":128},{"type":"null"}]},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","type","grantor","grantor_key","grantee","grantee_key","audience","granted_at","not_before","expires_at","scope","level","revocable","revocation","max_depth","parent","task","nonce","signature"],"additionalProperties":false};
-const pattern35 = new RegExp("^/", "u");
+const pattern36 = new RegExp("^/", "u");
 
 function validate27(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:grant-v1" */;
@@ -3707,7 +3829,7 @@ validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"
 return false;
 }
 else {
-if(!pattern35.test(data8)){
+if(!pattern36.test(data8)){
 validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/paths/" + i4,schemaPath:"#/$defs/Lease/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
@@ -3758,7 +3880,7 @@ validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"
 return false;
 }
 else {
-if(!pattern35.test(data10)){
+if(!pattern36.test(data10)){
 validate27.errors = [{instancePath:instancePath+"/authorization_details/" + i0+"/deny_paths/" + i5,schemaPath:"#/$defs/Lease/properties/deny_paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
@@ -5581,7 +5703,7 @@ validate28.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Handoff = validate29;
 const schema44 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:handoff-v1","title":"Handoff","description":"Work handed to a peer: the task, what it may see of the home, and a narrowed lease (L4.4).","type":"object","properties":{"v":{"const":1},"id":{"type":"string","pattern":"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"from":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"to":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"base":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"commit the work starts from"},{"type":"null"}]},"task":{"type":"object","properties":{"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"anyOf":[{"type":"string","maxLength":128},{"type":"null"}]}},"required":["text","context"],"additionalProperties":false},"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string","minLength":1,"maxLength":1024},"text":{"type":"string","maxLength":65536},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["path","text","label"],"additionalProperties":false},"maxItems":1000},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5,"description":"grants, root first; the leaf holds the lease and names the receiver"},"taint":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"nonce":{"type":"string","minLength":22,"maxLength":64,"description":"16 random bytes, base64url"},"status":{"type":"array","items":{"type":"object"},"maxItems":5,"description":"status statements (status-v1) of the status keys of the chain; each signed by its issuer"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","id","from","to","agent","home","base","task","files","chain","taint","issued_at","expires_at","nonce","signature"],"additionalProperties":false};
-const pattern48 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern49 = new RegExp("^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate29(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:handoff-v1" */;
@@ -5628,7 +5750,7 @@ let data1 = data.id;
 const _errs3 = errors;
 if(errors === _errs3){
 if(typeof data1 === "string"){
-if(!pattern48.test(data1)){
+if(!pattern49.test(data1)){
 validate29.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^hof_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -6938,7 +7060,7 @@ validate30.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Memory = validate31;
 const schema46 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
-const pattern58 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern59 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:memory-v1" */;
@@ -6964,7 +7086,7 @@ let data0 = data.id;
 const _errs1 = errors;
 if(errors === _errs1){
 if(typeof data0 === "string"){
-if(!pattern58.test(data0)){
+if(!pattern59.test(data0)){
 validate31.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -7584,7 +7706,7 @@ validate36.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesList = validate37;
 const schema52 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
-const pattern61 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
+const pattern62 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
 
 function validate37(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7639,7 +7761,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern61.test(data1)){
+if(!pattern62.test(data1)){
 validate37.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -7746,7 +7868,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern61.test(data1)){
+if(!pattern62.test(data1)){
 validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -7859,7 +7981,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern61.test(data1)){
+if(!pattern62.test(data1)){
 validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -8281,7 +8403,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern61.test(data1)){
+if(!pattern62.test(data1)){
 validate42.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -8338,8 +8460,8 @@ return errors === 0;
 }
 validate42.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryCreate = validate43;
-const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
+export const FilesBranch = validate43;
+const schema58 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"from":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$","description":"branch that it starts at; default main"}},"required":["branch"],"additionalProperties":false};
 
 function validate43(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8354,14 +8476,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.entry === undefined) && (missing0 = "entry")){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate43.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "from"))){
 validate43.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8389,12 +8511,20 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.entry !== undefined){
-let data1 = data.entry;
+if(data.branch !== undefined){
+let data1 = data.branch;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate43.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern62.test(data1)){
+validate43.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
+}
+}
+else {
+validate43.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -8402,24 +8532,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.label !== undefined){
-let data2 = data.label;
+if(data.from !== undefined){
+let data2 = data.from;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func1(data2) > 512){
-validate43.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data2) < 1){
-validate43.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(!pattern62.test(data2)){
+validate43.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
-}
 else {
-validate43.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate43.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8443,8 +8567,9 @@ return errors === 0;
 }
 validate43.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryBatch = validate44;
-const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"extra":{"type":"object","description":"front matter of another program, kept as it is"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100},"existing":{"type":"string","enum":["refuse","keep"],"description":"what happens to an id that is here already; default refuse"}},"required":["items"],"additionalProperties":false};
+export const FilesRemoveBranch = validate44;
+const schema59 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"expect":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$","description":"head that the caller saw"}},"required":["branch"],"additionalProperties":false};
+const pattern76 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
 
 function validate44(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8459,14 +8584,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.items === undefined) && (missing0 = "items")){
+if((data.branch === undefined) && (missing0 = "branch")){
 validate44.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "items")) || (key0 === "existing"))){
+if(!(((key0 === "home") || (key0 === "branch")) || (key0 === "expect"))){
 validate44.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8494,115 +8619,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.items !== undefined){
-let data1 = data.items;
+if(data.branch !== undefined){
+let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 100){
-validate44.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
-return false;
-}
-else {
-if(data1.length < 1){
-validate44.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(errors === _errs6){
-if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
-let missing1;
-if((data2.entry === undefined) && (missing1 = "entry")){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
-return false;
-}
-else {
-const _errs8 = errors;
-for(const key1 in data2){
-if(!(((key1 === "entry") || (key1 === "label")) || (key1 === "extra"))){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs8 === errors){
-if(data2.entry !== undefined){
-let data3 = data2.entry;
-const _errs9 = errors;
-if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs9 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data2.label !== undefined){
-let data4 = data2.label;
-const _errs11 = errors;
-if(errors === _errs11){
-if(typeof data4 === "string"){
-if(func1(data4) > 512){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data4) < 1){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(typeof data1 === "string"){
+if(!pattern62.test(data1)){
+validate44.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
-}
 else {
-validate44.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs11 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data2.extra !== undefined){
-let data5 = data2.extra;
-const _errs13 = errors;
-if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
-validate44.errors = [{instancePath:instancePath+"/items/" + i0+"/extra",schemaPath:"#/properties/items/items/properties/extra/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs13 === errors;
-}
-else {
-var valid2 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate44.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate44.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate44.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8612,18 +8640,22 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.existing !== undefined){
-let data6 = data.existing;
-const _errs15 = errors;
-if(typeof data6 !== "string"){
-validate44.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(data.expect !== undefined){
+let data2 = data.expect;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern76.test(data2)){
+validate44.errors = [{instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
-if(!((data6 === "refuse") || (data6 === "keep"))){
-validate44.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/enum",keyword:"enum",params:{allowedValues: schema59.properties.existing.enum},message:"must be equal to one of the allowed values"}];
+}
+else {
+validate44.errors = [{instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
-var valid0 = _errs15 === errors;
+}
+var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
@@ -8643,8 +8675,8 @@ return errors === 0;
 }
 validate44.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryGet = validate45;
-const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const FilesDiff = validate45;
+const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"from":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"to":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"a file or a folder, without a leading slash"}},"required":["from","to"],"additionalProperties":false};
 
 function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8659,14 +8691,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if(((data.from === undefined) && (missing0 = "from")) || ((data.to === undefined) && (missing0 = "to"))){
 validate45.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!((((key0 === "home") || (key0 === "from")) || (key0 === "to")) || (key0 === "path"))){
 validate45.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8694,18 +8726,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.from !== undefined){
+let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern58.test(data1)){
-validate45.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern62.test(data1)){
+validate45.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
 else {
-validate45.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate45.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8713,6 +8745,56 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.to !== undefined){
+let data2 = data.to;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern62.test(data2)){
+validate45.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate45.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data3 = data.path;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 1024){
+validate45.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate45.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate45.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
 }
 }
 }
@@ -8728,8 +8810,8 @@ return errors === 0;
 }
 validate45.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryList = validate46;
-const schema61 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+export const FilesPreview = validate46;
+const schema61 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"from":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"into":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"}},"required":["from","into"],"additionalProperties":false};
 
 function validate46(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8743,9 +8825,15 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.from === undefined) && (missing0 = "from")) || ((data.into === undefined) && (missing0 = "into"))){
+validate46.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+if(!(((key0 === "home") || (key0 === "from")) || (key0 === "into"))){
 validate46.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8773,24 +8861,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.level !== undefined){
-let data1 = data.level;
+if(data.from !== undefined){
+let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(func1(data1) > 32){
-validate46.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
-return false;
-}
-else {
-if(func1(data1) < 1){
-validate46.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(!pattern62.test(data1)){
+validate46.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
-}
 else {
-validate46.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate46.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8800,83 +8882,25 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.type !== undefined){
-let data2 = data.type;
+if(data.into !== undefined){
+let data2 = data.into;
 const _errs6 = errors;
-if(typeof data2 !== "string"){
-validate46.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern62.test(data2)){
+validate46.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
-if(!((((((((data2 === "event") || (data2 === "decision")) || (data2 === "lesson")) || (data2 === "todo")) || (data2 === "discovery")) || (data2 === "preference")) || (data2 === "identity")) || (data2 === "other"))){
-validate46.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema61.properties.type.enum},message:"must be equal to one of the allowed values"}];
+}
+else {
+validate46.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
+}
 }
 var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data3 = data.limit;
-const _errs8 = errors;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate46.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs8){
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 200 || isNaN(data3)){
-validate46.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data3 < 1 || isNaN(data3)){
-validate46.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.cursor !== undefined){
-let data4 = data.cursor;
-const _errs10 = errors;
-if(errors === _errs10){
-if(typeof data4 === "string"){
-if(func1(data4) > 256){
-validate46.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
-return false;
-}
-}
-else {
-validate46.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.include_deleted !== undefined){
-const _errs12 = errors;
-if(typeof data.include_deleted !== "boolean"){
-validate46.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
-return false;
-}
-var valid0 = _errs12 === errors;
-}
-else {
-var valid0 = true;
-}
-}
 }
 }
 }
@@ -8893,8 +8917,8 @@ return errors === 0;
 }
 validate46.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryDelete = validate47;
-const schema62 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+export const FilesMerge = validate47;
+const schema62 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"from":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"into":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"message":{"type":"string","minLength":1,"maxLength":4096}},"required":["from","into"],"additionalProperties":false};
 
 function validate47(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8909,14 +8933,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if(((data.from === undefined) && (missing0 = "from")) || ((data.into === undefined) && (missing0 = "into"))){
 validate47.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+if(!((((key0 === "home") || (key0 === "from")) || (key0 === "into")) || (key0 === "message"))){
 validate47.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8944,18 +8968,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.from !== undefined){
+let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern58.test(data1)){
-validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern62.test(data1)){
+validate47.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate47.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8965,18 +8989,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
+if(data.into !== undefined){
+let data2 = data.into;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func1(data2) > 256){
-validate47.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(!pattern62.test(data2)){
+validate47.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
 }
 else {
-validate47.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate47.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -8984,6 +9008,34 @@ var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.message !== undefined){
+let data3 = data.message;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 4096){
+validate47.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate47.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate47.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -9000,8 +9052,9 @@ return errors === 0;
 }
 validate47.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryRestore = validate48;
-const schema63 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+export const FilesSnapshot = validate48;
+const schema63 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"name":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},"of":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$","description":"branch; default main"}},"required":["name"],"additionalProperties":false};
+const pattern87 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$", "u");
 
 function validate48(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9016,14 +9069,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if((data.name === undefined) && (missing0 = "name")){
 validate48.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "id"))){
+if(!(((key0 === "home") || (key0 === "name")) || (key0 === "of"))){
 validate48.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9051,18 +9104,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.name !== undefined){
+let data1 = data.name;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern58.test(data1)){
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern87.test(data1)){
+validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"+"\""}];
 return false;
 }
 }
 else {
-validate48.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate48.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9070,6 +9123,28 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.of !== undefined){
+let data2 = data.of;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern62.test(data2)){
+validate48.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate48.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -9085,8 +9160,8 @@ return errors === 0;
 }
 validate48.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryForget = validate49;
-const schema64 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+export const FilesRecycle = validate49;
+const schema64 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","minLength":1,"maxLength":2048}},"required":[],"additionalProperties":false};
 
 function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9100,15 +9175,9 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.id === undefined) && (missing0 = "id")){
-validate49.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+if(!(((key0 === "home") || (key0 === "limit")) || (key0 === "cursor"))){
 validate49.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -9136,19 +9205,25 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.limit !== undefined){
+let data1 = data.limit;
 const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern58.test(data1)){
-validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 200 || isNaN(data1)){
+validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+return false;
 }
 else {
-validate49.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(data1 < 1 || isNaN(data1)){
+validate49.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
+}
+}
 }
 }
 var valid0 = _errs4 === errors;
@@ -9157,18 +9232,24 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.reason !== undefined){
-let data2 = data.reason;
+if(data.cursor !== undefined){
+let data2 = data.cursor;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(func1(data2) > 256){
-validate49.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+if(func1(data2) > 2048){
+validate49.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate49.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
+}
 else {
-validate49.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate49.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9176,7 +9257,6 @@ var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
-}
 }
 }
 }
@@ -9192,8 +9272,8 @@ return errors === 0;
 }
 validate49.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsList = validate50;
-const schema65 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const FilesRestore = validate50;
+const schema65 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$","description":"branch to restore into, or the removed branch itself"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"deleted file; omitted: the branch itself"},"deleted_by":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$","description":"merge that deleted it; default the latest"}},"required":["branch"],"additionalProperties":false};
 
 function validate50(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9207,10 +9287,114 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.branch === undefined) && (missing0 = "branch")){
+validate50.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "deleted_by"))){
 validate50.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate50.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate50.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.branch !== undefined){
+let data1 = data.branch;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern62.test(data1)){
+validate50.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate50.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 1024){
+validate50.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate50.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate50.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.deleted_by !== undefined){
+let data3 = data.deleted_by;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern76.test(data3)){
+validate50.errors = [{instancePath:instancePath+"/deleted_by",schemaPath:"#/properties/deleted_by/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+return false;
+}
+}
+else {
+validate50.errors = [{instancePath:instancePath+"/deleted_by",schemaPath:"#/properties/deleted_by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
 }
 }
 else {
@@ -9223,8 +9407,8 @@ return errors === 0;
 }
 validate50.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AgentsAttach = validate51;
-const schema66 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
+export const FilesGc = validate51;
+const schema66 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
 
 function validate51(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9238,16 +9422,1005 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "home")){
+validate51.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate51.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate51.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate51.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate51.errors = vErrors;
+return errors === 0;
+}
+validate51.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const FilesFsck = validate52;
+const schema67 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":[],"additionalProperties":false};
+
+function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate52.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "home")){
+validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate52.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate52.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate52.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate52.errors = vErrors;
+return errors === 0;
+}
+validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryCreate = validate53;
+const schema68 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["entry"],"additionalProperties":false};
+
+function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate53.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((data.id === undefined) && (missing0 = "id")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.description === undefined) && (missing0 = "description"))) || ((data.command === undefined) && (missing0 = "command"))) || ((data.skills === undefined) && (missing0 = "skills"))){
-validate51.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+if((data.entry === undefined) && (missing0 = "entry")){
+validate53.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema66.properties, key0))){
-validate51.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(((key0 === "home") || (key0 === "entry")) || (key0 === "label"))){
+validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate53.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.entry !== undefined){
+let data1 = data.entry;
+const _errs4 = errors;
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate53.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.label !== undefined){
+let data2 = data.label;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 512){
+validate53.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate53.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate53.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate53.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate53.errors = vErrors;
+return errors === 0;
+}
+validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryBatch = validate54;
+const schema69 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"items":{"type":"array","items":{"type":"object","properties":{"entry":{"type":"object"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"extra":{"type":"object","description":"front matter of another program, kept as it is"}},"required":["entry"],"additionalProperties":false},"minItems":1,"maxItems":100},"existing":{"type":"string","enum":["refuse","keep"],"description":"what happens to an id that is here already; default refuse"}},"required":["items"],"additionalProperties":false};
+
+function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate54.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.items === undefined) && (missing0 = "items")){
+validate54.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "items")) || (key0 === "existing"))){
+validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate54.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.items !== undefined){
+let data1 = data.items;
+const _errs4 = errors;
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 100){
+validate54.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+if(data1.length < 1){
+validate54.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
+let missing1;
+if((data2.entry === undefined) && (missing1 = "entry")){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs8 = errors;
+for(const key1 in data2){
+if(!(((key1 === "entry") || (key1 === "label")) || (key1 === "extra"))){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs8 === errors){
+if(data2.entry !== undefined){
+let data3 = data2.entry;
+const _errs9 = errors;
+if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0+"/entry",schemaPath:"#/properties/items/items/properties/entry/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs9 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.label !== undefined){
+let data4 = data2.label;
+const _errs11 = errors;
+if(errors === _errs11){
+if(typeof data4 === "string"){
+if(func1(data4) > 512){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data4) < 1){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/items/" + i0+"/label",schemaPath:"#/properties/items/items/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data2.extra !== undefined){
+let data5 = data2.extra;
+const _errs13 = errors;
+if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
+validate54.errors = [{instancePath:instancePath+"/items/" + i0+"/extra",schemaPath:"#/properties/items/items/properties/extra/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs13 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/items/" + i0,schemaPath:"#/properties/items/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate54.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.existing !== undefined){
+let data6 = data.existing;
+const _errs15 = errors;
+if(typeof data6 !== "string"){
+validate54.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((data6 === "refuse") || (data6 === "keep"))){
+validate54.errors = [{instancePath:instancePath+"/existing",schemaPath:"#/properties/existing/enum",keyword:"enum",params:{allowedValues: schema69.properties.existing.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs15 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate54.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate54.errors = vErrors;
+return errors === 0;
+}
+validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryGet = validate55;
+const schema70 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+
+function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate55.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "home") || (key0 === "id"))){
+validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate55.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate55.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern59.test(data1)){
+validate55.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate55.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate55.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate55.errors = vErrors;
+return errors === 0;
+}
+validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryList = validate56;
+const schema71 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"level":{"type":"string","minLength":1,"maxLength":32},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"limit":{"type":"integer","minimum":1,"maximum":200},"cursor":{"type":"string","maxLength":256},"include_deleted":{"type":"boolean"}},"required":[],"additionalProperties":false};
+
+function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate56.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((key0 === "home") || (key0 === "level")) || (key0 === "type")) || (key0 === "limit")) || (key0 === "cursor")) || (key0 === "include_deleted"))){
+validate56.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate56.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate56.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.level !== undefined){
+let data1 = data.level;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func1(data1) > 32){
+validate56.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+return false;
+}
+else {
+if(func1(data1) < 1){
+validate56.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate56.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.type !== undefined){
+let data2 = data.type;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate56.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((((((data2 === "event") || (data2 === "decision")) || (data2 === "lesson")) || (data2 === "todo")) || (data2 === "discovery")) || (data2 === "preference")) || (data2 === "identity")) || (data2 === "other"))){
+validate56.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema71.properties.type.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.limit !== undefined){
+let data3 = data.limit;
+const _errs8 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+validate56.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs8){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 200 || isNaN(data3)){
+validate56.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+return false;
+}
+else {
+if(data3 < 1 || isNaN(data3)){
+validate56.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.cursor !== undefined){
+let data4 = data.cursor;
+const _errs10 = errors;
+if(errors === _errs10){
+if(typeof data4 === "string"){
+if(func1(data4) > 256){
+validate56.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate56.errors = [{instancePath:instancePath+"/cursor",schemaPath:"#/properties/cursor/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.include_deleted !== undefined){
+const _errs12 = errors;
+if(typeof data.include_deleted !== "boolean"){
+validate56.errors = [{instancePath:instancePath+"/include_deleted",schemaPath:"#/properties/include_deleted/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate56.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate56.errors = vErrors;
+return errors === 0;
+}
+validate56.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryDelete = validate57;
+const schema72 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+
+function validate57(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate57.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate57.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+validate57.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate57.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate57.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern59.test(data1)){
+validate57.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate57.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate57.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate57.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate57.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate57.errors = vErrors;
+return errors === 0;
+}
+validate57.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryRestore = validate58;
+const schema73 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"}},"required":["id"],"additionalProperties":false};
+
+function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate58.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate58.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "home") || (key0 === "id"))){
+validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate58.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate58.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern59.test(data1)){
+validate58.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate58.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate58.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate58.errors = vErrors;
+return errors === 0;
+}
+validate58.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryForget = validate59;
+const schema74 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+
+function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate59.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.id === undefined) && (missing0 = "id")){
+validate59.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+validate59.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate59.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate59.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern59.test(data1)){
+validate59.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate59.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data2 = data.reason;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 256){
+validate59.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+return false;
+}
+}
+else {
+validate59.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate59.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate59.errors = vErrors;
+return errors === 0;
+}
+validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AgentsList = validate60;
+const schema75 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate60.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate60.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate60.errors = vErrors;
+return errors === 0;
+}
+validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AgentsAttach = validate61;
+const schema76 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"version":{"type":"string","maxLength":32},"command":{"type":"array","items":{"type":"string","maxLength":4096},"minItems":1,"maxItems":64},"cwd":{"type":"string","maxLength":4096},"timeout_ms":{"type":"integer","minimum":100,"maximum":3600000},"output_bytes":{"type":"integer","minimum":1024,"maximum":67108864},"skills":{"type":"array","items":{"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"description":{"type":"string","minLength":1,"maxLength":1024},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":16}},"required":["id","name","description"],"additionalProperties":false},"minItems":1,"maxItems":32},"accept":{"type":"string","enum":["anyone","granted","nobody"],"description":"whose messages from other nodes it takes"}},"required":["id","name","description","command","skills"],"additionalProperties":false};
+
+function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate61.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((((data.id === undefined) && (missing0 = "id")) || ((data.name === undefined) && (missing0 = "name"))) || ((data.description === undefined) && (missing0 = "description"))) || ((data.command === undefined) && (missing0 = "command"))) || ((data.skills === undefined) && (missing0 = "skills"))){
+validate61.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(func12.call(schema76.properties, key0))){
+validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -9259,12 +10432,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern8.test(data0)){
-validate51.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate61.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9280,18 +10453,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func1(data1) > 128){
-validate51.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data1) < 1){
-validate51.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9307,18 +10480,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) > 1024){
-validate51.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate61.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate51.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate61.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/description",schemaPath:"#/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9334,12 +10507,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func1(data3) > 32){
-validate51.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
+validate61.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 32},message:"must NOT have more than 32 characters"}];
 return false;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9355,12 +10528,12 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(Array.isArray(data4)){
 if(data4.length > 64){
-validate51.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate61.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
 if(data4.length < 1){
-validate51.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate61.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -9372,12 +10545,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(func1(data5) > 4096){
-validate51.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+validate61.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
 return false;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/command/" + i0,schemaPath:"#/properties/command/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9390,7 +10563,7 @@ break;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate61.errors = [{instancePath:instancePath+"/command",schemaPath:"#/properties/command/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -9406,12 +10579,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(func1(data6) > 4096){
-validate51.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
+validate61.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/maxLength",keyword:"maxLength",params:{limit: 4096},message:"must NOT have more than 4096 characters"}];
 return false;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/cwd",schemaPath:"#/properties/cwd/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9425,18 +10598,18 @@ if(data.timeout_ms !== undefined){
 let data7 = data.timeout_ms;
 const _errs16 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate61.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs16){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 3600000 || isNaN(data7)){
-validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
+validate61.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 3600000},message:"must be <= 3600000"}];
 return false;
 }
 else {
 if(data7 < 100 || isNaN(data7)){
-validate51.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
+validate61.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
 return false;
 }
 }
@@ -9452,18 +10625,18 @@ if(data.output_bytes !== undefined){
 let data8 = data.output_bytes;
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate51.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate61.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 67108864 || isNaN(data8)){
-validate51.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
+validate61.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 67108864},message:"must be <= 67108864"}];
 return false;
 }
 else {
 if(data8 < 1024 || isNaN(data8)){
-validate51.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
+validate61.errors = [{instancePath:instancePath+"/output_bytes",schemaPath:"#/properties/output_bytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1024},message:"must be >= 1024"}];
 return false;
 }
 }
@@ -9481,12 +10654,12 @@ const _errs20 = errors;
 if(errors === _errs20){
 if(Array.isArray(data9)){
 if(data9.length > 32){
-validate51.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+validate61.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
 return false;
 }
 else {
 if(data9.length < 1){
-validate51.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate61.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -9499,14 +10672,14 @@ if(errors === _errs22){
 if(data10 && typeof data10 == "object" && !Array.isArray(data10)){
 let missing1;
 if((((data10.id === undefined) && (missing1 = "id")) || ((data10.name === undefined) && (missing1 = "name"))) || ((data10.description === undefined) && (missing1 = "description"))){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs24 = errors;
 for(const key1 in data10){
 if(!((((key1 === "id") || (key1 === "name")) || (key1 === "description")) || (key1 === "tags"))){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -9518,12 +10691,12 @@ const _errs25 = errors;
 if(errors === _errs25){
 if(typeof data11 === "string"){
 if(!pattern7.test(data11)){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/id",schemaPath:"#/properties/skills/items/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9539,18 +10712,18 @@ const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data12 === "string"){
 if(func1(data12) > 128){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
 if(func1(data12) < 1){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/name",schemaPath:"#/properties/skills/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9566,18 +10739,18 @@ const _errs29 = errors;
 if(errors === _errs29){
 if(typeof data13 === "string"){
 if(func1(data13) > 1024){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(func1(data13) < 1){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/description",schemaPath:"#/properties/skills/items/properties/description/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9593,7 +10766,7 @@ const _errs31 = errors;
 if(errors === _errs31){
 if(Array.isArray(data14)){
 if(data14.length > 16){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/maxItems",keyword:"maxItems",params:{limit: 16},message:"must NOT have more than 16 items"}];
 return false;
 }
 else {
@@ -9605,18 +10778,18 @@ const _errs33 = errors;
 if(errors === _errs33){
 if(typeof data15 === "string"){
 if(func1(data15) > 64){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
 return false;
 }
 else {
 if(func1(data15) < 1){
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags/" + i2,schemaPath:"#/properties/skills/items/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -9628,7 +10801,7 @@ break;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1+"/tags",schemaPath:"#/properties/skills/items/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -9644,7 +10817,7 @@ var valid3 = true;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate61.errors = [{instancePath:instancePath+"/skills/" + i1,schemaPath:"#/properties/skills/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -9657,7 +10830,7 @@ break;
 }
 }
 else {
-validate51.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate61.errors = [{instancePath:instancePath+"/skills",schemaPath:"#/properties/skills/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -9671,11 +10844,11 @@ if(data.accept !== undefined){
 let data16 = data.accept;
 const _errs35 = errors;
 if(typeof data16 !== "string"){
-validate51.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate61.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!(((data16 === "anyone") || (data16 === "granted")) || (data16 === "nobody"))){
-validate51.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema66.properties.accept.enum},message:"must be equal to one of the allowed values"}];
+validate61.errors = [{instancePath:instancePath+"/accept",schemaPath:"#/properties/accept/enum",keyword:"enum",params:{allowedValues: schema76.properties.accept.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs35 === errors;
@@ -9696,959 +10869,6 @@ var valid0 = true;
 }
 }
 else {
-validate51.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate51.errors = vErrors;
-return errors === 0;
-}
-validate51.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsDetach = validate52;
-const schema67 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
-
-function validate52(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate52.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.id === undefined) && (missing0 = "id")){
-validate52.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "id")){
-validate52.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.id !== undefined){
-let data0 = data.id;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate52.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate52.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
-}
-}
-else {
-validate52.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate52.errors = vErrors;
-return errors === 0;
-}
-validate52.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsFind = validate53;
-const schema68 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
-
-function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate53.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-const _errs1 = errors;
-for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
-validate53.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate53.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate53.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.capability !== undefined){
-let data1 = data.capability;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern7.test(data1)){
-validate53.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate53.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.limit !== undefined){
-let data2 = data.limit;
-const _errs6 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-validate53.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs6){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 20 || isNaN(data2)){
-validate53.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
-return false;
-}
-else {
-if(data2 < 1 || isNaN(data2)){
-validate53.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.timeout_ms !== undefined){
-let data3 = data.timeout_ms;
-const _errs8 = errors;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate53.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs8){
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 60000 || isNaN(data3)){
-validate53.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
-return false;
-}
-else {
-if(data3 < 100 || isNaN(data3)){
-validate53.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate53.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate53.errors = vErrors;
-return errors === 0;
-}
-validate53.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsCard = validate54;
-const schema69 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"relay":{"type":"boolean","description":"name this node as the way to the agent, and sign that"}},"required":[],"additionalProperties":false};
-
-function validate54(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate54.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "relay"))){
-validate54.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.agent !== undefined){
-let data0 = data.agent;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate54.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate54.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.did !== undefined){
-let data1 = data.did;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern6.test(data1)){
-validate54.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate54.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.relay !== undefined){
-const _errs6 = errors;
-if(typeof data.relay !== "boolean"){
-validate54.errors = [{instancePath:instancePath+"/relay",schemaPath:"#/properties/relay/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate54.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate54.errors = vErrors;
-return errors === 0;
-}
-validate54.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsSend = validate55;
-const schema70 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
-
-function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate55.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
-validate55.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
-validate55.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.agent !== undefined){
-let data0 = data.agent;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate55.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.did !== undefined){
-let data1 = data.did;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern6.test(data1)){
-validate55.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.params !== undefined){
-let data2 = data.params;
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate55.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.delegation !== undefined){
-let data3 = data.delegation;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func1(data3) > 128){
-validate55.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.level !== undefined){
-let data4 = data.level;
-const _errs10 = errors;
-if(typeof data4 !== "string"){
-validate55.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
-validate55.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema70.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid0 = _errs10 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.scope !== undefined){
-let data5 = data.scope;
-const _errs12 = errors;
-if(errors === _errs12){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate55.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-if(data5.length < 1){
-validate55.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(func1(data6) > 128){
-validate55.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data6) < 1){
-validate55.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-else {
-if(!pattern24.test(data6)){
-validate55.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
-return false;
-}
-}
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid1 = _errs14 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate55.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs12 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-}
-}
-}
-else {
-validate55.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate55.errors = vErrors;
-return errors === 0;
-}
-validate55.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsTask = validate56;
-const schema71 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
-
-function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate56.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
-validate56.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
-validate56.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.agent !== undefined){
-let data0 = data.agent;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
-validate56.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
-return false;
-}
-}
-else {
-validate56.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.did !== undefined){
-let data1 = data.did;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern6.test(data1)){
-validate56.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate56.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.params !== undefined){
-let data2 = data.params;
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate56.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate56.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate56.errors = vErrors;
-return errors === 0;
-}
-validate56.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AgentsDeliver = validate57;
-const schema72 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
-
-function validate57(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate57.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.envelope === undefined) && (missing0 = "envelope")){
-validate57.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "envelope") || (key0 === "raw"))){
-validate57.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.envelope !== undefined){
-let data0 = data.envelope;
-const _errs2 = errors;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate57.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.raw !== undefined){
-let data1 = data.raw;
-const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate57.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate57.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate57.errors = vErrors;
-return errors === 0;
-}
-validate57.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AuthorityAccept = validate58;
-const schema73 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
-
-function validate58(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate58.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.grant === undefined) && (missing0 = "grant")){
-validate58.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
-validate58.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.grant !== undefined){
-let data0 = data.grant;
-const _errs2 = errors;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate58.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.chain !== undefined){
-let data1 = data.chain;
-const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 4){
-validate58.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate58.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate58.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.token_hash !== undefined){
-let data3 = data.token_hash;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(!pattern9.test(data3)){
-validate58.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
-return false;
-}
-}
-else {
-validate58.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate58.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate58.errors = vErrors;
-return errors === 0;
-}
-validate58.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AuthorityReceive = validate59;
-const schema74 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate59(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate59.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate59.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate59.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate59.errors = vErrors;
-return errors === 0;
-}
-validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AuthorityDistribute = validate60;
-const schema75 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5},"revocation":{"type":"object"}},"required":["did"],"additionalProperties":false};
-
-function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate60.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate60.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "did") || (key0 === "chain")) || (key0 === "revocation"))){
-validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.chain !== undefined){
-let data1 = data.chain;
-const _errs4 = errors;
-if(errors === _errs4){
-if(Array.isArray(data1)){
-if(data1.length > 5){
-validate60.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
-return false;
-}
-else {
-if(data1.length < 1){
-validate60.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data1.length;
-for(let i0=0; i0<len0; i0++){
-let data2 = data1[i0];
-const _errs6 = errors;
-if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
-validate60.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid1 = _errs6 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-}
-else {
-validate60.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.revocation !== undefined){
-let data3 = data.revocation;
-const _errs8 = errors;
-if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
-validate60.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate60.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate60.errors = vErrors;
-return errors === 0;
-}
-validate60.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const AuthorityGrants = validate61;
-const schema76 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate61(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate61.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate61.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
 validate61.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -10658,8 +10878,8 @@ return errors === 0;
 }
 validate61.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityRevoke = validate62;
-const schema77 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
+export const AgentsDetach = validate62;
+const schema77 = {"type":"object","properties":{"id":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"}},"required":["id"],"additionalProperties":false};
 
 function validate62(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10674,25 +10894,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.revocation === undefined) && (missing0 = "revocation")){
+if((data.id === undefined) && (missing0 = "id")){
 validate62.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "revocation")){
+if(!(key0 === "id")){
 validate62.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.revocation !== undefined){
-let data0 = data.revocation;
-if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
-validate62.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(data.id !== undefined){
+let data0 = data.id;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern8.test(data0)){
+validate62.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
+}
+}
+else {
+validate62.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 }
 }
@@ -10708,8 +10937,8 @@ return errors === 0;
 }
 validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrust = validate63;
-const schema78 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
+export const AgentsFind = validate63;
+const schema78 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"capability":{"type":"string","pattern":"^[a-z0-9][a-z0-9.-]{0,62}$"},"limit":{"type":"integer","minimum":1,"maximum":20},"timeout_ms":{"type":"integer","minimum":100,"maximum":60000}},"additionalProperties":false};
 
 function validate63(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10723,15 +10952,9 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
-validate63.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
+if(!((((key0 === "did") || (key0 === "capability")) || (key0 === "limit")) || (key0 === "timeout_ms"))){
 validate63.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -10759,24 +10982,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.name !== undefined){
-let data1 = data.name;
+if(data.capability !== undefined){
+let data1 = data.capability;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(func1(data1) > 128){
-validate63.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data1) < 1){
-validate63.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(!pattern7.test(data1)){
+validate63.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9.-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9.-]{0,62}$"+"\""}];
 return false;
 }
 }
-}
 else {
-validate63.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate63.errors = [{instancePath:instancePath+"/capability",schemaPath:"#/properties/capability/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -10786,16 +11003,26 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.ceiling !== undefined){
-let data2 = data.ceiling;
+if(data.limit !== undefined){
+let data2 = data.limit;
 const _errs6 = errors;
-if(typeof data2 !== "string"){
-validate63.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
-if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
-validate63.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema78.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
+if(errors === _errs6){
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 20 || isNaN(data2)){
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 20},message:"must be <= 20"}];
 return false;
+}
+else {
+if(data2 < 1 || isNaN(data2)){
+validate63.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
 }
 var valid0 = _errs6 === errors;
 }
@@ -10803,107 +11030,31 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.clearance !== undefined){
-let data3 = data.clearance;
+if(data.timeout_ms !== undefined){
+let data3 = data.timeout_ms;
 const _errs8 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+validate63.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs8){
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
-let missing1;
-if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
-validate63.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 60000 || isNaN(data3)){
+validate63.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 60000},message:"must be <= 60000"}];
 return false;
 }
 else {
-const _errs10 = errors;
-for(const key1 in data3){
-if(!((key1 === "level") || (key1 === "tags"))){
-validate63.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs10 === errors){
-if(data3.level !== undefined){
-let data4 = data3.level;
-const _errs11 = errors;
-if(typeof data4 !== "string"){
-validate63.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
-validate63.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema78.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
-return false;
-}
-var valid1 = _errs11 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data3.tags !== undefined){
-let data5 = data3.tags;
-const _errs13 = errors;
-if(errors === _errs13){
-if(Array.isArray(data5)){
-if(data5.length > 32){
-validate63.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
-return false;
-}
-else {
-var valid2 = true;
-const len0 = data5.length;
-for(let i0=0; i0<len0; i0++){
-let data6 = data5[i0];
-const _errs15 = errors;
-if(errors === _errs15){
-if(typeof data6 === "string"){
-if(func1(data6) > 64){
-validate63.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func1(data6) < 1){
-validate63.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+if(data3 < 100 || isNaN(data3)){
+validate63.errors = [{instancePath:instancePath+"/timeout_ms",schemaPath:"#/properties/timeout_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 100},message:"must be >= 100"}];
 return false;
 }
 }
-}
-else {
-validate63.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid2 = _errs15 === errors;
-if(!valid2){
-break;
-}
-}
-}
-}
-else {
-validate63.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
-return false;
-}
-}
-var valid1 = _errs13 === errors;
-}
-else {
-var valid1 = true;
-}
-}
-}
-}
-}
-else {
-validate63.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
 }
 }
 var valid0 = _errs8 === errors;
 }
 else {
 var valid0 = true;
-}
 }
 }
 }
@@ -10920,8 +11071,8 @@ return errors === 0;
 }
 validate63.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityUntrust = validate64;
-const schema79 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
+export const AgentsCard = validate64;
+const schema79 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"relay":{"type":"boolean","description":"name this node as the way to the agent, and sign that"}},"required":[],"additionalProperties":false};
 
 function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10935,27 +11086,42 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate64.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "did")){
+if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "relay"))){
 validate64.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
+if(data.agent !== undefined){
+let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
+if(!pattern8.test(data0)){
+validate64.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate64.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.did !== undefined){
+let data1 = data.did;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
 validate64.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -10964,6 +11130,23 @@ else {
 validate64.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.relay !== undefined){
+const _errs6 = errors;
+if(typeof data.relay !== "boolean"){
+validate64.errors = [{instancePath:instancePath+"/relay",schemaPath:"#/properties/relay/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -10979,8 +11162,8 @@ return errors === 0;
 }
 validate64.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const AuthorityTrusted = validate65;
-const schema80 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const AgentsSend = validate65;
+const schema80 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"},"delegation":{"type":"string","maxLength":128,"description":"delegation id or grant hash to speak with"},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32}},"required":["agent","params"],"additionalProperties":false};
 
 function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10994,10 +11177,182 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
+validate65.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!((((((key0 === "agent") || (key0 === "did")) || (key0 === "params")) || (key0 === "delegation")) || (key0 === "level")) || (key0 === "scope"))){
 validate65.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.agent !== undefined){
+let data0 = data.agent;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern8.test(data0)){
+validate65.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+return false;
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.did !== undefined){
+let data1 = data.did;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
+validate65.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.params !== undefined){
+let data2 = data.params;
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate65.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.delegation !== undefined){
+let data3 = data.delegation;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 128){
+validate65.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/delegation",schemaPath:"#/properties/delegation/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.level !== undefined){
+let data4 = data.level;
+const _errs10 = errors;
+if(typeof data4 !== "string"){
+validate65.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "inform") || (data4 === "request")) || (data4 === "execute")) || (data4 === "override"))){
+validate65.errors = [{instancePath:instancePath+"/level",schemaPath:"#/properties/level/enum",keyword:"enum",params:{allowedValues: schema80.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.scope !== undefined){
+let data5 = data.scope;
+const _errs12 = errors;
+if(errors === _errs12){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate65.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+if(data5.length < 1){
+validate65.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 128){
+validate65.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate65.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+else {
+if(!pattern24.test(data6)){
+validate65.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|[^/*\\s][^*\\s]*)$"},message:"must match pattern \""+"^(\\*|[^/*\\s][^*\\s]*)$"+"\""}];
+return false;
+}
+}
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/scope/" + i0,schemaPath:"#/properties/scope/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate65.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
 }
 }
 else {
@@ -11010,8 +11365,8 @@ return errors === 0;
 }
 validate65.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const FilesLabel = validate66;
-const schema81 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"a file, or a folder and with it what is below"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["branch","path","label"],"additionalProperties":false};
+export const AgentsTask = validate66;
+const schema81 = {"type":"object","properties":{"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"params":{"type":"object","description":"A2A v1.0 parameters, ProtoJSON"}},"required":["agent","params"],"additionalProperties":false};
 
 function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11026,32 +11381,32 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))) || ((data.label === undefined) && (missing0 = "label"))){
+if(((data.agent === undefined) && (missing0 = "agent")) || ((data.params === undefined) && (missing0 = "params"))){
 validate66.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "label"))){
+if(!(((key0 === "agent") || (key0 === "did")) || (key0 === "params"))){
 validate66.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.agent !== undefined){
+let data0 = data.agent;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate66.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!pattern8.test(data0)){
+validate66.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate66.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11061,18 +11416,18 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.branch !== undefined){
-let data1 = data.branch;
+if(data.did !== undefined){
+let data1 = data.did;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern61.test(data1)){
-validate66.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+if(!pattern6.test(data1)){
+validate66.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate66.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate66.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11082,59 +11437,17 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.path !== undefined){
-let data2 = data.path;
+if(data.params !== undefined){
+let data2 = data.params;
 const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 1024){
-validate66.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate66.errors = [{instancePath:instancePath+"/params",schemaPath:"#/properties/params/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-else {
-if(func1(data2) < 1){
-validate66.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate66.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
 }
 var valid0 = _errs6 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.label !== undefined){
-let data3 = data.label;
-const _errs8 = errors;
-if(errors === _errs8){
-if(typeof data3 === "string"){
-if(func1(data3) > 512){
-validate66.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data3) < 1){
-validate66.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate66.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -11151,8 +11464,8 @@ return errors === 0;
 }
 validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const MemoryLabel = validate67;
-const schema82 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["id","label"],"additionalProperties":false};
+export const AgentsDeliver = validate67;
+const schema82 = {"type":"object","properties":{"envelope":{"type":"object"},"raw":{"type":"object","description":"the JSON-RPC body as it came, for the payload digest"}},"required":["envelope"],"additionalProperties":false};
 
 function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11167,34 +11480,26 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.id === undefined) && (missing0 = "id")) || ((data.label === undefined) && (missing0 = "label"))){
+if((data.envelope === undefined) && (missing0 = "envelope")){
 validate67.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "label"))){
+if(!((key0 === "envelope") || (key0 === "raw"))){
 validate67.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.envelope !== undefined){
+let data0 = data.envelope;
 const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate67.errors = [{instancePath:instancePath+"/envelope",schemaPath:"#/properties/envelope/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
 }
 var valid0 = _errs2 === errors;
 }
@@ -11202,53 +11507,17 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.raw !== undefined){
+let data1 = data.raw;
 const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern58.test(data1)){
-validate67.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate67.errors = [{instancePath:instancePath+"/raw",schemaPath:"#/properties/raw/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
-}
-if(valid0){
-if(data.label !== undefined){
-let data2 = data.label;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 512){
-validate67.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
-return false;
-}
-else {
-if(func1(data2) < 1){
-validate67.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
-return false;
-}
-}
-}
-else {
-validate67.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -11264,8 +11533,8 @@ return errors === 0;
 }
 validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GitRefs = validate68;
-const schema83 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ends":{"type":"boolean","description":"also tell where history begins for who comes new"}},"required":[],"additionalProperties":false};
+export const AuthorityAccept = validate68;
+const schema83 = {"type":"object","properties":{"grant":{"type":"object"},"chain":{"type":"array","items":{"type":"object"},"maxItems":4},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false};
 
 function validate68(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11279,29 +11548,27 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.grant === undefined) && (missing0 = "grant")){
+validate68.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "ends"))){
+if(!(((key0 === "grant") || (key0 === "chain")) || (key0 === "token_hash"))){
 validate68.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
+if(data.grant !== undefined){
+let data0 = data.grant;
 const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate68.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate68.errors = [{instancePath:instancePath+"/grant",schemaPath:"#/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
-}
-}
-else {
-validate68.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
 }
 var valid0 = _errs2 === errors;
 }
@@ -11309,16 +11576,64 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.ends !== undefined){
+if(data.chain !== undefined){
+let data1 = data.chain;
 const _errs4 = errors;
-if(typeof data.ends !== "boolean"){
-validate68.errors = [{instancePath:instancePath+"/ends",schemaPath:"#/properties/ends/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 4){
+validate68.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
 return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate68.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate68.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.token_hash !== undefined){
+let data3 = data.token_hash;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(!pattern9.test(data3)){
+validate68.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate68.errors = [{instancePath:instancePath+"/token_hash",schemaPath:"#/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
 }
 }
 }
@@ -11333,9 +11648,8 @@ return errors === 0;
 }
 validate68.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GitFetch = validate69;
-const schema84 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"wants":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"minItems":1,"maxItems":10000},"haves":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":50000,"description":"commits that the client has"},"done":{"type":"boolean","description":"the client tells no more: send"},"shallow":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":10000,"description":"commits behind which the client has nothing"},"depth":{"type":"integer","minimum":1,"maximum":2147483647},"relative":{"type":"boolean","description":"depth counts from where the client's history ends"},"since":{"type":"integer","minimum":0,"description":"seconds since epoch"},"not":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":100,"description":"refs whose history is left out"},"thin":{"type":"boolean"},"include_tags":{"type":"boolean"}},"required":["wants"],"additionalProperties":false};
-const pattern103 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
+export const AuthorityReceive = validate69;
+const schema84 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate69(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -11349,16 +11663,551 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate69.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate69.errors = vErrors;
+return errors === 0;
+}
+validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityDistribute = validate70;
+const schema85 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"chain":{"type":"array","items":{"type":"object"},"minItems":1,"maxItems":5},"revocation":{"type":"object"}},"required":["did"],"additionalProperties":false};
+
+function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate70.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.wants === undefined) && (missing0 = "wants")){
-validate69.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+if((data.did === undefined) && (missing0 = "did")){
+validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema84.properties, key0))){
-validate69.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(((key0 === "did") || (key0 === "chain")) || (key0 === "revocation"))){
+validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.chain !== undefined){
+let data1 = data.chain;
+const _errs4 = errors;
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 5){
+validate70.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+return false;
+}
+else {
+if(data1.length < 1){
+validate70.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate70.errors = [{instancePath:instancePath+"/chain/" + i0,schemaPath:"#/properties/chain/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.revocation !== undefined){
+let data3 = data.revocation;
+const _errs8 = errors;
+if(!(data3 && typeof data3 == "object" && !Array.isArray(data3))){
+validate70.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate70.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate70.errors = vErrors;
+return errors === 0;
+}
+validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityGrants = validate71;
+const schema86 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate71.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate71.errors = vErrors;
+return errors === 0;
+}
+validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityRevoke = validate72;
+const schema87 = {"type":"object","properties":{"revocation":{"type":"object"}},"required":["revocation"],"additionalProperties":false};
+
+function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate72.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.revocation === undefined) && (missing0 = "revocation")){
+validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "revocation")){
+validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.revocation !== undefined){
+let data0 = data.revocation;
+if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
+validate72.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate72.errors = vErrors;
+return errors === 0;
+}
+validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityTrust = validate73;
+const schema88 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"ceiling":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"clearance":{"type":"object","properties":{"level":{"type":"string","enum":["public","trusted","private","sealed"]},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":64},"maxItems":32}},"required":["level","tags"],"additionalProperties":false}},"required":["did","name"],"additionalProperties":false};
+
+function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate73.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.did === undefined) && (missing0 = "did")) || ((data.name === undefined) && (missing0 = "name"))){
+validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "did") || (key0 === "name")) || (key0 === "ceiling")) || (key0 === "clearance"))){
+validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate73.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.name !== undefined){
+let data1 = data.name;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func1(data1) > 128){
+validate73.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+return false;
+}
+else {
+if(func1(data1) < 1){
+validate73.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ceiling !== undefined){
+let data2 = data.ceiling;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate73.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data2 === "inform") || (data2 === "request")) || (data2 === "execute")) || (data2 === "override"))){
+validate73.errors = [{instancePath:instancePath+"/ceiling",schemaPath:"#/properties/ceiling/enum",keyword:"enum",params:{allowedValues: schema88.properties.ceiling.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.clearance !== undefined){
+let data3 = data.clearance;
+const _errs8 = errors;
+if(errors === _errs8){
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+let missing1;
+if(((data3.level === undefined) && (missing1 = "level")) || ((data3.tags === undefined) && (missing1 = "tags"))){
+validate73.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs10 = errors;
+for(const key1 in data3){
+if(!((key1 === "level") || (key1 === "tags"))){
+validate73.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs10 === errors){
+if(data3.level !== undefined){
+let data4 = data3.level;
+const _errs11 = errors;
+if(typeof data4 !== "string"){
+validate73.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+if(!((((data4 === "public") || (data4 === "trusted")) || (data4 === "private")) || (data4 === "sealed"))){
+validate73.errors = [{instancePath:instancePath+"/clearance/level",schemaPath:"#/properties/clearance/properties/level/enum",keyword:"enum",params:{allowedValues: schema88.properties.clearance.properties.level.enum},message:"must be equal to one of the allowed values"}];
+return false;
+}
+var valid1 = _errs11 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data3.tags !== undefined){
+let data5 = data3.tags;
+const _errs13 = errors;
+if(errors === _errs13){
+if(Array.isArray(data5)){
+if(data5.length > 32){
+validate73.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/maxItems",keyword:"maxItems",params:{limit: 32},message:"must NOT have more than 32 items"}];
+return false;
+}
+else {
+var valid2 = true;
+const len0 = data5.length;
+for(let i0=0; i0<len0; i0++){
+let data6 = data5[i0];
+const _errs15 = errors;
+if(errors === _errs15){
+if(typeof data6 === "string"){
+if(func1(data6) > 64){
+validate73.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data6) < 1){
+validate73.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/clearance/tags/" + i0,schemaPath:"#/properties/clearance/properties/tags/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs15 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/clearance/tags",schemaPath:"#/properties/clearance/properties/tags/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid1 = _errs13 === errors;
+}
+else {
+var valid1 = true;
+}
+}
+}
+}
+}
+else {
+validate73.errors = [{instancePath:instancePath+"/clearance",schemaPath:"#/properties/clearance/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate73.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate73.errors = vErrors;
+return errors === 0;
+}
+validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityUntrust = validate74;
+const schema89 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["did"],"additionalProperties":false};
+
+function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate74.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate74.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "did")){
+validate74.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate74.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate74.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate74.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate74.errors = vErrors;
+return errors === 0;
+}
+validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const AuthorityTrusted = validate75;
+const schema90 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate75.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate75.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate75.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate75.errors = vErrors;
+return errors === 0;
+}
+validate75.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const FilesLabel = validate76;
+const schema91 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"a file, or a folder and with it what is below"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["branch","path","label"],"additionalProperties":false};
+
+function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate76.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.branch === undefined) && (missing0 = "branch")) || ((data.path === undefined) && (missing0 = "path"))) || ((data.label === undefined) && (missing0 = "label"))){
+validate76.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "label"))){
+validate76.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -11370,12 +12219,335 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern12.test(data0)){
-validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+validate76.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate76.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.branch !== undefined){
+let data1 = data.branch;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern62.test(data1)){
+validate76.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
+return false;
+}
+}
+else {
+validate76.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 1024){
+validate76.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate76.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate76.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.label !== undefined){
+let data3 = data.label;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 512){
+validate76.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate76.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate76.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate76.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate76.errors = vErrors;
+return errors === 0;
+}
+validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const MemoryLabel = validate77;
+const schema92 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"}},"required":["id","label"],"additionalProperties":false};
+
+function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate77.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.id === undefined) && (missing0 = "id")) || ((data.label === undefined) && (missing0 = "label"))){
+validate77.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "home") || (key0 === "id")) || (key0 === "label"))){
+validate77.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate77.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate77.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data1 = data.id;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern59.test(data1)){
+validate77.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+return false;
+}
+}
+else {
+validate77.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.label !== undefined){
+let data2 = data.label;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func1(data2) > 512){
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+return false;
+}
+else {
+if(func1(data2) < 1){
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate77.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate77.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate77.errors = vErrors;
+return errors === 0;
+}
+validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const GitRefs = validate78;
+const schema93 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ends":{"type":"boolean","description":"also tell where history begins for who comes new"}},"required":[],"additionalProperties":false};
+
+function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate78.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "home") || (key0 === "ends"))){
+validate78.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.ends !== undefined){
+const _errs4 = errors;
+if(typeof data.ends !== "boolean"){
+validate78.errors = [{instancePath:instancePath+"/ends",schemaPath:"#/properties/ends/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+else {
+validate78.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate78.errors = vErrors;
+return errors === 0;
+}
+validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const GitFetch = validate79;
+const schema94 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"wants":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"minItems":1,"maxItems":10000},"haves":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":50000,"description":"commits that the client has"},"done":{"type":"boolean","description":"the client tells no more: send"},"shallow":{"type":"array","items":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},"maxItems":10000,"description":"commits behind which the client has nothing"},"depth":{"type":"integer","minimum":1,"maximum":2147483647},"relative":{"type":"boolean","description":"depth counts from where the client's history ends"},"since":{"type":"integer","minimum":0,"description":"seconds since epoch"},"not":{"type":"array","items":{"type":"string","minLength":1,"maxLength":256},"maxItems":100,"description":"refs whose history is left out"},"thin":{"type":"boolean"},"include_tags":{"type":"boolean"}},"required":["wants"],"additionalProperties":false};
+
+function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate79.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.wants === undefined) && (missing0 = "wants")){
+validate79.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(func12.call(schema94.properties, key0))){
+validate79.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate79.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate79.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11391,12 +12563,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length > 10000){
-validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
+validate79.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
 return false;
 }
 else {
 if(data1.length < 1){
-validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate79.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -11407,13 +12579,13 @@ let data2 = data1[i0];
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern103.test(data2)){
-validate69.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+if(!pattern76.test(data2)){
+validate79.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate79.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11426,7 +12598,7 @@ break;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate79.errors = [{instancePath:instancePath+"/wants",schemaPath:"#/properties/wants/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11442,7 +12614,7 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(Array.isArray(data3)){
 if(data3.length > 50000){
-validate69.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/maxItems",keyword:"maxItems",params:{limit: 50000},message:"must NOT have more than 50000 items"}];
+validate79.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/maxItems",keyword:"maxItems",params:{limit: 50000},message:"must NOT have more than 50000 items"}];
 return false;
 }
 else {
@@ -11453,13 +12625,13 @@ let data4 = data3[i1];
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern103.test(data4)){
-validate69.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+if(!pattern76.test(data4)){
+validate79.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate79.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11471,7 +12643,7 @@ break;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate79.errors = [{instancePath:instancePath+"/haves",schemaPath:"#/properties/haves/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11484,7 +12656,7 @@ if(valid0){
 if(data.done !== undefined){
 const _errs12 = errors;
 if(typeof data.done !== "boolean"){
-validate69.errors = [{instancePath:instancePath+"/done",schemaPath:"#/properties/done/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate79.errors = [{instancePath:instancePath+"/done",schemaPath:"#/properties/done/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -11499,7 +12671,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 10000){
-validate69.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
+validate79.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/maxItems",keyword:"maxItems",params:{limit: 10000},message:"must NOT have more than 10000 items"}];
 return false;
 }
 else {
@@ -11510,13 +12682,13 @@ let data7 = data6[i2];
 const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
-if(!pattern103.test(data7)){
-validate69.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
+if(!pattern76.test(data7)){
+validate79.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate79.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11528,7 +12700,7 @@ break;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate79.errors = [{instancePath:instancePath+"/shallow",schemaPath:"#/properties/shallow/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11542,18 +12714,18 @@ if(data.depth !== undefined){
 let data8 = data.depth;
 const _errs18 = errors;
 if(!(((typeof data8 == "number") && (!(data8 % 1) && !isNaN(data8))) && (isFinite(data8)))){
-validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate79.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs18){
 if((typeof data8 == "number") && (isFinite(data8))){
 if(data8 > 2147483647 || isNaN(data8)){
-validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},message:"must be <= 2147483647"}];
+validate79.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647},message:"must be <= 2147483647"}];
 return false;
 }
 else {
 if(data8 < 1 || isNaN(data8)){
-validate69.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+validate79.errors = [{instancePath:instancePath+"/depth",schemaPath:"#/properties/depth/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
 return false;
 }
 }
@@ -11568,7 +12740,7 @@ if(valid0){
 if(data.relative !== undefined){
 const _errs20 = errors;
 if(typeof data.relative !== "boolean"){
-validate69.errors = [{instancePath:instancePath+"/relative",schemaPath:"#/properties/relative/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate79.errors = [{instancePath:instancePath+"/relative",schemaPath:"#/properties/relative/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs20 === errors;
@@ -11581,13 +12753,13 @@ if(data.since !== undefined){
 let data10 = data.since;
 const _errs22 = errors;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-validate69.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate79.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs22){
 if((typeof data10 == "number") && (isFinite(data10))){
 if(data10 < 0 || isNaN(data10)){
-validate69.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate79.errors = [{instancePath:instancePath+"/since",schemaPath:"#/properties/since/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -11604,7 +12776,7 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(Array.isArray(data11)){
 if(data11.length > 100){
-validate69.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+validate79.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
 return false;
 }
 else {
@@ -11616,18 +12788,18 @@ const _errs26 = errors;
 if(errors === _errs26){
 if(typeof data12 === "string"){
 if(func1(data12) > 256){
-validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate79.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 else {
 if(func1(data12) < 1){
-validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate79.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate79.errors = [{instancePath:instancePath+"/not/" + i3,schemaPath:"#/properties/not/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11639,7 +12811,7 @@ break;
 }
 }
 else {
-validate69.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate79.errors = [{instancePath:instancePath+"/not",schemaPath:"#/properties/not/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11652,7 +12824,7 @@ if(valid0){
 if(data.thin !== undefined){
 const _errs28 = errors;
 if(typeof data.thin !== "boolean"){
-validate69.errors = [{instancePath:instancePath+"/thin",schemaPath:"#/properties/thin/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate79.errors = [{instancePath:instancePath+"/thin",schemaPath:"#/properties/thin/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs28 === errors;
@@ -11664,7 +12836,7 @@ if(valid0){
 if(data.include_tags !== undefined){
 const _errs30 = errors;
 if(typeof data.include_tags !== "boolean"){
-validate69.errors = [{instancePath:instancePath+"/include_tags",schemaPath:"#/properties/include_tags/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate79.errors = [{instancePath:instancePath+"/include_tags",schemaPath:"#/properties/include_tags/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs30 === errors;
@@ -11686,22 +12858,22 @@ var valid0 = true;
 }
 }
 else {
-validate69.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate79.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate69.errors = vErrors;
+validate79.errors = vErrors;
 return errors === 0;
 }
-validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const GitPush = validate70;
-const schema85 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"changes":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":1024},"from":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]},"to":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]}},"required":["name","from","to"],"additionalProperties":false},"minItems":1,"maxItems":1000},"atomic":{"type":"boolean"},"options":{"type":"array","items":{"type":"string","maxLength":1024},"maxItems":100}},"required":["changes"],"additionalProperties":false};
+export const GitPush = validate80;
+const schema95 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"changes":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":1024},"from":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]},"to":{"anyOf":[{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},{"type":"null"}]}},"required":["name","from","to"],"additionalProperties":false},"minItems":1,"maxItems":1000},"atomic":{"type":"boolean"},"options":{"type":"array","items":{"type":"string","maxLength":1024},"maxItems":100}},"required":["changes"],"additionalProperties":false};
 
-function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate70.evaluated;
+const evaluated0 = validate80.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11712,14 +12884,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.changes === undefined) && (missing0 = "changes")){
-validate70.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate80.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "home") || (key0 === "changes")) || (key0 === "atomic")) || (key0 === "options"))){
-validate70.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate80.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -11731,12 +12903,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern12.test(data0)){
-validate70.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11752,12 +12924,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(Array.isArray(data1)){
 if(data1.length > 1000){
-validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate80.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
 if(data1.length < 1){
-validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+validate80.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
 return false;
 }
 else {
@@ -11770,14 +12942,14 @@ if(errors === _errs6){
 if(data2 && typeof data2 == "object" && !Array.isArray(data2)){
 let missing1;
 if((((data2.name === undefined) && (missing1 = "name")) || ((data2.from === undefined) && (missing1 = "from"))) || ((data2.to === undefined) && (missing1 = "to"))){
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs8 = errors;
 for(const key1 in data2){
 if(!(((key1 === "name") || (key1 === "from")) || (key1 === "to"))){
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -11789,18 +12961,18 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data3 === "string"){
 if(func1(data3) > 1024){
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 1){
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0+"/name",schemaPath:"#/properties/changes/items/properties/name/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -11818,7 +12990,7 @@ let valid3 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data4 === "string"){
-if(!pattern103.test(data4)){
+if(!pattern76.test(data4)){
 const err0 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -11864,7 +13036,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate70.errors = vErrors;
+validate80.errors = vErrors;
 return false;
 }
 else {
@@ -11892,7 +13064,7 @@ let valid4 = false;
 const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data5 === "string"){
-if(!pattern103.test(data5)){
+if(!pattern76.test(data5)){
 const err4 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err4];
@@ -11938,7 +13110,7 @@ else {
 vErrors.push(err7);
 }
 errors++;
-validate70.errors = vErrors;
+validate80.errors = vErrors;
 return false;
 }
 else {
@@ -11963,7 +13135,7 @@ var valid2 = true;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate80.errors = [{instancePath:instancePath+"/changes/" + i0,schemaPath:"#/properties/changes/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -11976,7 +13148,7 @@ break;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate80.errors = [{instancePath:instancePath+"/changes",schemaPath:"#/properties/changes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11989,7 +13161,7 @@ if(valid0){
 if(data.atomic !== undefined){
 const _errs23 = errors;
 if(typeof data.atomic !== "boolean"){
-validate70.errors = [{instancePath:instancePath+"/atomic",schemaPath:"#/properties/atomic/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+validate80.errors = [{instancePath:instancePath+"/atomic",schemaPath:"#/properties/atomic/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
 var valid0 = _errs23 === errors;
@@ -12004,7 +13176,7 @@ const _errs25 = errors;
 if(errors === _errs25){
 if(Array.isArray(data7)){
 if(data7.length > 100){
-validate70.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+validate80.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
 return false;
 }
 else {
@@ -12016,12 +13188,12 @@ const _errs27 = errors;
 if(errors === _errs27){
 if(typeof data8 === "string"){
 if(func1(data8) > 1024){
-validate70.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate80.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate80.errors = [{instancePath:instancePath+"/options/" + i1,schemaPath:"#/properties/options/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12033,7 +13205,7 @@ break;
 }
 }
 else {
-validate70.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate80.errors = [{instancePath:instancePath+"/options",schemaPath:"#/properties/options/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -12042,631 +13214,6 @@ var valid0 = _errs25 === errors;
 else {
 var valid0 = true;
 }
-}
-}
-}
-}
-}
-}
-else {
-validate70.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate70.errors = vErrors;
-return errors === 0;
-}
-validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const GateList = validate71;
-const schema86 = {"type":"object","properties":{"all":{"type":"boolean","description":"decided ones too"}},"required":[],"additionalProperties":false};
-
-function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate71.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "all")){
-validate71.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.all !== undefined){
-if(typeof data.all !== "boolean"){
-validate71.errors = [{instancePath:instancePath+"/all",schemaPath:"#/properties/all/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
-return false;
-}
-}
-}
-}
-else {
-validate71.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate71.errors = vErrors;
-return errors === 0;
-}
-validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const GateShow = validate72;
-const schema87 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
-const pattern109 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
-
-function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate72.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.card === undefined) && (missing0 = "card")){
-validate72.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "card") || (key0 === "page"))){
-validate72.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.card !== undefined){
-let data0 = data.card;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern109.test(data0)){
-validate72.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
-return false;
-}
-}
-else {
-validate72.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.page !== undefined){
-let data1 = data.page;
-const _errs4 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 1000 || isNaN(data1)){
-validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
-return false;
-}
-else {
-if(data1 < 0 || isNaN(data1)){
-validate72.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate72.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate72.errors = vErrors;
-return errors === 0;
-}
-validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const GateDecide = validate73;
-const schema88 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"approval":{"type":"object","description":"approval-v1, signed by the owner of the home"}},"required":["card","approval"],"additionalProperties":false};
-
-function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate73.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.card === undefined) && (missing0 = "card")) || ((data.approval === undefined) && (missing0 = "approval"))){
-validate73.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "card") || (key0 === "approval"))){
-validate73.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.card !== undefined){
-let data0 = data.card;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern109.test(data0)){
-validate73.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
-return false;
-}
-}
-else {
-validate73.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.approval !== undefined){
-let data1 = data.approval;
-const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate73.errors = [{instancePath:instancePath+"/approval",schemaPath:"#/properties/approval/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate73.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate73.errors = vErrors;
-return errors === 0;
-}
-validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordTail = validate74;
-const schema89 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
-
-function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate74.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "limit") || (key0 === "after"))){
-validate74.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.limit !== undefined){
-let data0 = data.limit;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 200 || isNaN(data0)){
-validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
-return false;
-}
-else {
-if(data0 < 1 || isNaN(data0)){
-validate74.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
-return false;
-}
-}
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.after !== undefined){
-let data1 = data.after;
-const _errs4 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate74.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 < 0 || isNaN(data1)){
-validate74.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-else {
-validate74.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate74.errors = vErrors;
-return errors === 0;
-}
-validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordVerify = validate75;
-const schema90 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate75.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate75.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate75.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate75.errors = vErrors;
-return errors === 0;
-}
-validate75.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordExplain = validate76;
-const schema91 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
-
-function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate76.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.commit === undefined) && (missing0 = "commit")){
-validate76.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "commit")){
-validate76.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.commit !== undefined){
-let data0 = data.commit;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func1(data0) > 64){
-validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
-return false;
-}
-else {
-if(func1(data0) < 4){
-validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
-return false;
-}
-}
-}
-else {
-validate76.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
-}
-}
-else {
-validate76.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate76.errors = vErrors;
-return errors === 0;
-}
-validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const RecordProve = validate77;
-const schema92 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
-
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate77.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.seq === undefined) && (missing0 = "seq")){
-validate77.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "seq")){
-validate77.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.seq !== undefined){
-let data0 = data.seq;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate77.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 < 0 || isNaN(data0)){
-validate77.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-}
-}
-}
-}
-else {
-validate77.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate77.errors = vErrors;
-return errors === 0;
-}
-validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const SyncRun = validate78;
-const schema93 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
-
-function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate78.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate78.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "did") || (key0 === "home"))){
-validate78.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate78.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
-return false;
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.home !== undefined){
-let data1 = data.home;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern12.test(data1)){
-validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate78.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate78.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate78.errors = vErrors;
-return errors === 0;
-}
-validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const SyncStatus = validate79;
-const schema94 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate79.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate79.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
-validate79.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate79.errors = vErrors;
-return errors === 0;
-}
-validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const SyncServe = validate80;
-const schema95 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
-
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate80.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.home === undefined) && (missing0 = "home")){
-validate80.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "home")){
-validate80.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate80.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
 }
 }
 }
@@ -12683,8 +13230,8 @@ return errors === 0;
 }
 validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffOffer = validate81;
-const schema96 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+export const GateList = validate81;
+const schema96 = {"type":"object","properties":{"all":{"type":"boolean","description":"decided ones too"}},"required":[],"additionalProperties":false};
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -12698,16 +13245,634 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "all")){
+validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.all !== undefined){
+if(typeof data.all !== "boolean"){
+validate81.errors = [{instancePath:instancePath+"/all",schemaPath:"#/properties/all/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+}
+}
+}
+else {
+validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate81.errors = vErrors;
+return errors === 0;
+}
+validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const GateShow = validate82;
+const schema97 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
+const pattern134 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
+
+function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate82.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
-validate81.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+if((data.card === undefined) && (missing0 = "card")){
+validate82.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
-validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!((key0 === "card") || (key0 === "page"))){
+validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.card !== undefined){
+let data0 = data.card;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern134.test(data0)){
+validate82.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
+return false;
+}
+}
+else {
+validate82.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.page !== undefined){
+let data1 = data.page;
+const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate82.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 1000 || isNaN(data1)){
+validate82.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000},message:"must be <= 1000"}];
+return false;
+}
+else {
+if(data1 < 0 || isNaN(data1)){
+validate82.errors = [{instancePath:instancePath+"/page",schemaPath:"#/properties/page/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate82.errors = vErrors;
+return errors === 0;
+}
+validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const GateDecide = validate83;
+const schema98 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"approval":{"type":"object","description":"approval-v1, signed by the owner of the home"}},"required":["card","approval"],"additionalProperties":false};
+
+function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate83.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.card === undefined) && (missing0 = "card")) || ((data.approval === undefined) && (missing0 = "approval"))){
+validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "card") || (key0 === "approval"))){
+validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.card !== undefined){
+let data0 = data.card;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern134.test(data0)){
+validate83.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
+return false;
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.approval !== undefined){
+let data1 = data.approval;
+const _errs4 = errors;
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate83.errors = [{instancePath:instancePath+"/approval",schemaPath:"#/properties/approval/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate83.errors = vErrors;
+return errors === 0;
+}
+validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordTail = validate84;
+const schema99 = {"type":"object","properties":{"limit":{"type":"integer","minimum":1,"maximum":200},"after":{"type":"integer","minimum":0}},"required":[],"additionalProperties":false};
+
+function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate84.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "limit") || (key0 === "after"))){
+validate84.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.limit !== undefined){
+let data0 = data.limit;
+const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate84.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 200 || isNaN(data0)){
+validate84.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/maximum",keyword:"maximum",params:{comparison: "<=", limit: 200},message:"must be <= 200"}];
+return false;
+}
+else {
+if(data0 < 1 || isNaN(data0)){
+validate84.errors = [{instancePath:instancePath+"/limit",schemaPath:"#/properties/limit/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.after !== undefined){
+let data1 = data.after;
+const _errs4 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate84.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 < 0 || isNaN(data1)){
+validate84.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+else {
+validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate84.errors = vErrors;
+return errors === 0;
+}
+validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordVerify = validate85;
+const schema100 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate85.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate85.errors = vErrors;
+return errors === 0;
+}
+validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordExplain = validate86;
+const schema101 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
+
+function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate86.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.commit === undefined) && (missing0 = "commit")){
+validate86.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "commit")){
+validate86.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.commit !== undefined){
+let data0 = data.commit;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func1(data0) > 64){
+validate86.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"}];
+return false;
+}
+else {
+if(func1(data0) < 4){
+validate86.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
+return false;
+}
+}
+}
+else {
+validate86.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properties/commit/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate86.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate86.errors = vErrors;
+return errors === 0;
+}
+validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordProve = validate87;
+const schema102 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
+
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate87.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.seq === undefined) && (missing0 = "seq")){
+validate87.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "seq")){
+validate87.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.seq !== undefined){
+let data0 = data.seq;
+const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate87.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < 0 || isNaN(data0)){
+validate87.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate87.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate87.errors = vErrors;
+return errors === 0;
+}
+validate87.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordCheckpoint = validate88;
+const schema103 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate88.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate88.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate88.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate88.errors = vErrors;
+return errors === 0;
+}
+validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordWitnessed = validate89;
+const schema104 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate89.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate89.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate89.errors = vErrors;
+return errors === 0;
+}
+validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const RecordResume = validate90;
+const schema105 = {"type":"object","properties":{"after_restore":{"type":"boolean","const":true,"description":"the owner knows that entries are missing and goes on as another log"}},"required":["after_restore"],"additionalProperties":false};
+
+function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate90.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.after_restore === undefined) && (missing0 = "after_restore")){
+validate90.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "after_restore")){
+validate90.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.after_restore !== undefined){
+let data0 = data.after_restore;
+if(typeof data0 !== "boolean"){
+validate90.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+if(true !== data0){
+validate90.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/const",keyword:"const",params:{allowedValue: true},message:"must be equal to constant"}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate90.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate90.errors = vErrors;
+return errors === 0;
+}
+validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const WitnessServe = validate91;
+const schema106 = {"type":"object","properties":{"chain":{"type":"array","maxItems":5,"description":"grants, root first, that end with the key of the log"}},"required":[],"additionalProperties":false};
+
+function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate91.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "chain")){
+validate91.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.chain !== undefined){
+let data0 = data.chain;
+const _errs2 = errors;
+if(errors === _errs2){
+if(Array.isArray(data0)){
+if(data0.length > 5){
+validate91.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+return false;
+}
+}
+else {
+validate91.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate91.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate91.errors = vErrors;
+return errors === 0;
+}
+validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncRun = validate92;
+const schema107 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+
+function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate92.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate92.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "did") || (key0 === "home"))){
+validate92.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -12719,12 +13884,187 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern6.test(data0)){
-validate81.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate92.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate92.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.home !== undefined){
+let data1 = data.home;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern12.test(data1)){
+validate92.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate92.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate92.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate92.errors = vErrors;
+return errors === 0;
+}
+validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncStatus = validate93;
+const schema108 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+
+function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate93.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate93.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate93.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate93.errors = vErrors;
+return errors === 0;
+}
+validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const SyncServe = validate94;
+const schema109 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+
+function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate94.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.home === undefined) && (missing0 = "home")){
+validate94.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "home")){
+validate94.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate94.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate94.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate94.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate94.errors = vErrors;
+return errors === 0;
+}
+validate94.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const HandoffOffer = validate95;
+const schema110 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate95.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+validate95.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+validate95.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate95.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate95.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12740,12 +14080,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate81.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate95.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12761,18 +14101,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) > 65536){
-validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate95.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate95.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12788,12 +14128,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func1(data3) > 128){
-validate81.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate95.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12809,7 +14149,7 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(Array.isArray(data4)){
 if(data4.length > 1000){
-validate81.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate95.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -12820,13 +14160,13 @@ let data5 = data4[i0];
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(!pattern58.test(data5)){
-validate81.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern59.test(data5)){
+validate95.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12838,7 +14178,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate95.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -12854,7 +14194,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 64){
-validate81.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate95.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -12866,18 +14206,18 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(func1(data7) > 1024){
-validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate95.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
-if(!pattern35.test(data7)){
-validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+if(!pattern36.test(data7)){
+validate95.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -12889,7 +14229,7 @@ break;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate95.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -12903,11 +14243,11 @@ if(data.labels_max !== undefined){
 let data8 = data.labels_max;
 const _errs18 = errors;
 if(typeof data8 !== "string"){
-validate81.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
-validate81.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema96.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+validate95.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema110.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -12920,18 +14260,18 @@ if(data.ttl_ms !== undefined){
 let data9 = data.ttl_ms;
 const _errs20 = errors;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate95.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 604800000 || isNaN(data9)){
-validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+validate95.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
 return false;
 }
 else {
 if(data9 < 1000 || isNaN(data9)){
-validate81.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate95.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -12953,22 +14293,22 @@ var valid0 = true;
 }
 }
 else {
-validate81.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate95.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate81.errors = vErrors;
+validate95.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffReceive = validate82;
-const schema97 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const HandoffReceive = validate96;
+const schema111 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate82.evaluated;
+const evaluated0 = validate96.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -12978,29 +14318,29 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 for(const key0 in data){
-validate82.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate96.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 else {
-validate82.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate96.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate82.errors = vErrors;
+validate96.errors = vErrors;
 return errors === 0;
 }
-validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Revocation = validate83;
-const schema98 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+export const Revocation = validate97;
+const schema112 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
 
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:revocation-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate83.evaluated;
+const evaluated0 = validate97.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13011,14 +14351,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.revocation === undefined) && (missing0 = "revocation")){
-validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate97.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "revocation")){
-validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate97.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -13031,14 +14371,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate97.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
-validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate97.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -13047,7 +14387,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate83.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -13062,12 +14402,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern9.test(data2)){
-validate83.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate97.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13083,12 +14423,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate83.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate97.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13102,11 +14442,11 @@ if(data0.reason !== undefined){
 let data4 = data0.reason;
 const _errs10 = errors;
 if(typeof data4 !== "string"){
-validate83.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
-validate83.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema98.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema112.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid1 = _errs10 === errors;
@@ -13119,18 +14459,18 @@ if(data0.revoked_at !== undefined){
 let data5 = data0.revoked_at;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate83.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -13148,12 +14488,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern10.test(data6)){
-validate83.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate97.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate97.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13171,7 +14511,7 @@ var valid1 = true;
 }
 }
 else {
-validate83.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate97.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -13180,23 +14520,23 @@ return false;
 }
 }
 else {
-validate83.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate97.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate83.errors = vErrors;
+validate97.errors = vErrors;
 return errors === 0;
 }
-validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Status = validate84;
-const schema99 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
+export const Status = validate98;
+const schema113 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
 
-function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:status-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate84.evaluated;
+const evaluated0 = validate98.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13207,14 +14547,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.status === undefined) && (missing0 = "status")){
-validate84.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate98.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "status")){
-validate84.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate98.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -13227,14 +14567,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if((((((((data0.v === undefined) && (missing1 = "v")) || ((data0.issuer === undefined) && (missing1 = "issuer"))) || ((data0.seq === undefined) && (missing1 = "seq"))) || ((data0.issued_at === undefined) && (missing1 = "issued_at"))) || ((data0.next_update === undefined) && (missing1 = "next_update"))) || ((data0.revoked === undefined) && (missing1 = "revoked"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate98.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!(((((((key1 === "v") || (key1 === "issuer")) || (key1 === "seq")) || (key1 === "issued_at")) || (key1 === "next_update")) || (key1 === "revoked")) || (key1 === "signature"))){
-validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate98.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -13243,7 +14583,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate84.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate98.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -13258,12 +14598,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate84.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate98.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate84.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate98.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13277,18 +14617,18 @@ if(data0.seq !== undefined){
 let data3 = data0.seq;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate98.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate98.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate84.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate98.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -13304,18 +14644,18 @@ if(data0.issued_at !== undefined){
 let data4 = data0.issued_at;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate98.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate98.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate84.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate98.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -13331,18 +14671,18 @@ if(data0.next_update !== undefined){
 let data5 = data0.next_update;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate98.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate98.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate84.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate98.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -13360,7 +14700,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 1024){
-validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
+validate98.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
 return false;
 }
 else {
@@ -13372,12 +14712,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern9.test(data7)){
-validate84.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate98.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate84.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate98.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13398,7 +14738,7 @@ continue;
 }
 if(typeof indices0[item0] == "number"){
 j0 = indices0[item0];
-validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
+validate98.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
 return false;
 break;
 }
@@ -13409,7 +14749,7 @@ indices0[item0] = i1;
 }
 }
 else {
-validate84.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate98.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -13425,12 +14765,12 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate84.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate98.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate84.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate98.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13449,7 +14789,7 @@ var valid1 = true;
 }
 }
 else {
-validate84.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate98.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -13458,24 +14798,24 @@ return false;
 }
 }
 else {
-validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate84.errors = vErrors;
+validate98.errors = vErrors;
 return errors === 0;
 }
-validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Tombstone = validate85;
-const schema100 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern125 = new RegExp("^[0-9a-f]{16}$", "u");
+export const Tombstone = validate99;
+const schema114 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
+const pattern150 = new RegExp("^[0-9a-f]{16}$", "u");
 
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate85.evaluated;
+const evaluated0 = validate99.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13486,14 +14826,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate85.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate99.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema100.properties, key0))){
-validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema114.properties, key0))){
+validate99.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -13502,7 +14842,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate85.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate99.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -13514,7 +14854,7 @@ if(valid0){
 if(data.home !== undefined){
 const _errs3 = errors;
 if(typeof data.home !== "string"){
-validate85.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -13528,13 +14868,13 @@ let data2 = data.id;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern58.test(data2)){
-validate85.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(!pattern59.test(data2)){
+validate99.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13550,18 +14890,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func1(data3) > 512){
-validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate99.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 1){
-validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate99.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13576,13 +14916,13 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern125.test(data4)){
-validate85.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+if(!pattern150.test(data4)){
+validate99.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13598,12 +14938,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func1(data5) > 256){
-validate85.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate99.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13619,12 +14959,12 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data6 === "string"){
 if(!pattern6.test(data6)){
-validate85.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13638,18 +14978,18 @@ if(data.forgotten_at !== undefined){
 let data7 = data.forgotten_at;
 const _errs15 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate99.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs15){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate99.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate85.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate99.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -13667,12 +15007,12 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate85.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -13693,12 +15033,293 @@ var valid0 = true;
 }
 }
 else {
-validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate99.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate85.errors = vErrors;
+validate99.errors = vErrors;
 return errors === 0;
 }
-validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate99.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const WitnessMessage = validate100;
+const schema115 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:witness-v1","title":"WitnessMessage","description":"Messages of a witness session: what the log asks, and what the witness answers.","anyOf":[{"type":"object","properties":{"add_checkpoint":{"type":"string","minLength":1,"maxLength":40000,"description":"the body of a C2SP add-checkpoint request"}},"required":["add_checkpoint"],"additionalProperties":false},{"type":"object","properties":{"status":{"type":"integer","enum":[200,400,403,409,422]},"body":{"type":"string","maxLength":40000,"description":"note lines with 200, the known size with 409 and 422, else the reason"},"checkpoint":{"type":"string","maxLength":40000,"description":"with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing"}},"required":["status","body"],"additionalProperties":false}]};
+
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:witness-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate100.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+const _errs0 = errors;
+let valid0 = false;
+const _errs1 = errors;
+if(errors === _errs1){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.add_checkpoint === undefined) && (missing0 = "add_checkpoint")){
+const err0 = {instancePath,schemaPath:"#/anyOf/0/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+else {
+const _errs3 = errors;
+for(const key0 in data){
+if(!(key0 === "add_checkpoint")){
+const err1 = {instancePath,schemaPath:"#/anyOf/0/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+break;
+}
+}
+if(_errs3 === errors){
+if(data.add_checkpoint !== undefined){
+let data0 = data.add_checkpoint;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data0 === "string"){
+if(func1(data0) > 40000){
+const err2 = {instancePath:instancePath+"/add_checkpoint",schemaPath:"#/anyOf/0/properties/add_checkpoint/maxLength",keyword:"maxLength",params:{limit: 40000},message:"must NOT have more than 40000 characters"};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+else {
+if(func1(data0) < 1){
+const err3 = {instancePath:instancePath+"/add_checkpoint",schemaPath:"#/anyOf/0/properties/add_checkpoint/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+}
+else {
+const err4 = {instancePath:instancePath+"/add_checkpoint",schemaPath:"#/anyOf/0/properties/add_checkpoint/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err5 = {instancePath,schemaPath:"#/anyOf/0/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+var _valid0 = _errs1 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+var props0 = true;
+}
+const _errs6 = errors;
+if(errors === _errs6){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing1;
+if(((data.status === undefined) && (missing1 = "status")) || ((data.body === undefined) && (missing1 = "body"))){
+const err6 = {instancePath,schemaPath:"#/anyOf/1/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+else {
+const _errs8 = errors;
+for(const key1 in data){
+if(!(((key1 === "status") || (key1 === "body")) || (key1 === "checkpoint"))){
+const err7 = {instancePath,schemaPath:"#/anyOf/1/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+break;
+}
+}
+if(_errs8 === errors){
+if(data.status !== undefined){
+let data1 = data.status;
+const _errs9 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+const err8 = {instancePath:instancePath+"/status",schemaPath:"#/anyOf/1/properties/status/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+if(!(((((data1 === 200) || (data1 === 400)) || (data1 === 403)) || (data1 === 409)) || (data1 === 422))){
+const err9 = {instancePath:instancePath+"/status",schemaPath:"#/anyOf/1/properties/status/enum",keyword:"enum",params:{allowedValues: schema115.anyOf[1].properties.status.enum},message:"must be equal to one of the allowed values"};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+var valid2 = _errs9 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data.body !== undefined){
+let data2 = data.body;
+const _errs11 = errors;
+if(errors === _errs11){
+if(typeof data2 === "string"){
+if(func1(data2) > 40000){
+const err10 = {instancePath:instancePath+"/body",schemaPath:"#/anyOf/1/properties/body/maxLength",keyword:"maxLength",params:{limit: 40000},message:"must NOT have more than 40000 characters"};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+}
+else {
+const err11 = {instancePath:instancePath+"/body",schemaPath:"#/anyOf/1/properties/body/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data.checkpoint !== undefined){
+let data3 = data.checkpoint;
+const _errs13 = errors;
+if(errors === _errs13){
+if(typeof data3 === "string"){
+if(func1(data3) > 40000){
+const err12 = {instancePath:instancePath+"/checkpoint",schemaPath:"#/anyOf/1/properties/checkpoint/maxLength",keyword:"maxLength",params:{limit: 40000},message:"must NOT have more than 40000 characters"};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+else {
+const err13 = {instancePath:instancePath+"/checkpoint",schemaPath:"#/anyOf/1/properties/checkpoint/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+var valid2 = _errs13 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+}
+else {
+const err14 = {instancePath,schemaPath:"#/anyOf/1/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+}
+var _valid0 = _errs6 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+if(!valid0){
+const err15 = {instancePath,schemaPath:"#/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+validate100.errors = vErrors;
+return false;
+}
+else {
+errors = _errs0;
+if(vErrors !== null){
+if(_errs0){
+vErrors.length = _errs0;
+}
+else {
+vErrors = null;
+}
+}
+}
+validate100.errors = vErrors;
+evaluated0.props = props0;
+return errors === 0;
+}
+validate100.evaluated = {"dynamicProps":true,"dynamicItems":false};
 

@@ -1,6 +1,6 @@
 /** The node itself: how it is, whom it knows. */
 import { listHomes } from '@csb/files'
-import { recordSize } from '@csb/authority'
+import { witnessState } from '@csb/authority'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
@@ -27,7 +27,7 @@ export const nodeOperations: readonly Operation[] = [
         version: context.version,
         addresses: context.peers.addresses(),
         peers: { known: peers.length, connected: peers.filter(({ connected }) => connected).length },
-        record: { size: recordSize(context.view) },
+        record: witnessState(context.view),
       }
     },
   },

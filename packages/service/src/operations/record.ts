@@ -1,6 +1,20 @@
-/** The flight recorder's operations: look, verify, prove, explain. There is none that changes it. */
-import { explainCommit, proveInclusion, readRecords, verifyRecord } from '@csb/authority'
-import { EVERYTHING, homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+/**
+ * The flight recorder's operations: look, verify, prove, explain, and what others vouch for. None changes an entry;
+ * one lets a node write again that came back from an old backup.
+ */
+import {
+  checkCheckpoints,
+  explainCommit,
+  listContradictions,
+  listWitnessed,
+  proveInclusion,
+  readRecords,
+  resumeRecord,
+  verifyRecord,
+  witnessState,
+  writeProof,
+} from '@csb/authority'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -30,7 +44,12 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
-    run: ({ view }: Context) => verifyRecord(view),
+    run: async ({ view }: Context) => {
+      const report = await verifyRecord(view)
+      checkCheckpoints(view)
+      const { log, latest, settled, held } = witnessState(view)
+      return { ...report, log, latest, settled, held }
+    },
   },
   {
     name: 'record.explain',
@@ -46,6 +65,40 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
-    run: ({ view }: Context, input: { seq: number }) => proveInclusion(view, input.seq),
+    run: ({ view, key }: Context, input: { seq: number }) => ({
+      ...proveInclusion(view, input.seq),
+      file: writeProof(view, input.seq, key),
+    }),
+  },
+  {
+    name: 'record.checkpoint',
+    input: 'RecordCheckpoint',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: ({ view }: Context) => witnessState(view),
+  },
+  {
+    name: 'record.witnessed',
+    input: 'RecordWitnessed',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: async ({ view }: Context) => ({
+      logs: await listWitnessed(view),
+      contradictions: await listContradictions(view),
+    }),
+  },
+  {
+    name: 'record.resume',
+    input: 'RecordResume',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: (context: Context) =>
+      context.write(
+        (tx) => resumeRecord(tx),
+        (resumed) => resumed,
+      ),
   },
 ]

@@ -1,5 +1,5 @@
 /**
- * `/csb/sync/1.0.0`, `/csb/handoff/1.0.0`, `/csb/delegation/1.0.0`: sessions between nodes.
+ * `/csb/sync/1.0.0`, `/csb/handoff/1.0.0`, `/csb/delegation/1.0.0`, `/csb/witness/1.0.0`: sessions between nodes.
  *
  * The opening frame names the version and carries the input of the operation that attends; what follows is the
  * session's own talk, which this door does not read.
@@ -22,6 +22,7 @@ export const SESSIONS = {
   sync: { protocol: '/csb/sync/1.0.0', operation: 'sync.serve' },
   handoff: { protocol: '/csb/handoff/1.0.0', operation: 'handoff.receive' },
   delegation: { protocol: '/csb/delegation/1.0.0', operation: 'authority.receive' },
+  witness: { protocol: '/csb/witness/1.0.0', operation: 'witness.serve' },
 } as const satisfies Record<SessionKind, { protocol: string; operation: string }>
 
 /** A handoff comes whole in one frame; the other sessions page their talk. */
@@ -29,6 +30,7 @@ const FRAMES: Record<SessionKind, { readonly maxFrameBytes: number }> = {
   sync: { maxFrameBytes: LIMITS.frameBytes },
   handoff: { maxFrameBytes: LIMITS.handoffBytes },
   delegation: { maxFrameBytes: LIMITS.chainBytes },
+  witness: { maxFrameBytes: LIMITS.chainBytes },
 }
 
 export type SessionServer = {

@@ -1,0 +1,67 @@
+/**
+ * A proof for somebody who has no node: one entry's header, its way to the root, and the checkpoint with its
+ * cosignatures, in one file of the C2SP tlog-proof form. The header stands in the file's extra line; what the entry
+ * said, its payload, is not in it.
+ * @clause L1.6
+ */
+import { LIMITS, fail, fromUtf8, toHex, type KeyPair } from '@csb/core'
+import { key, type View } from '@csb/store'
+import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { signedHead, witnessState } from './checkpoints.ts'
+import { leafHash, rootFromInclusion } from './merkle.ts'
+import { parseHeader, type RecordHeader } from './record.ts'
+import { proveInclusion } from './record-check.ts'
+
+export type ProvedRecord = {
+  readonly header: RecordHeader
+  /** leaf hash, hex */
+  readonly leaf: string
+  readonly checkpoint: SignedCheckpoint
+}
+
+const FIRST_LINE = 'c2sp.org/tlog-proof@v1'
+const EXTRA = /^extra ([A-Za-z0-9+/]+={0,2})$/
+const INDEX = /^index (0|[1-9][0-9]{0,15})$/
+const HASH = /^[A-Za-z0-9+/]{43}=$/
+
+/**
+ * Write the proof that entry `seq` is in the record, under the checkpoint that most vouch for: the newest settled
+ * one that covers it, else the newest that was made, else one signed now.
+ * @throws NOT_FOUND
+ */
+export function writeProof(view: View, seq: number, nodeKey: KeyPair): string {
+  const header = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
+  const { settled, latest, size } = witnessState(view)
+  const note =
+    [settled, latest].find((known) => known !== null && known.size > seq)?.note ?? signedHead(view, nodeKey, size)
+  const { proof } = proveInclusion(view, seq, readCheckpoint(note).size)
+  const hashes = proof.map((hash) => Buffer.from(hash, 'hex').toString('base64'))
+  return [FIRST_LINE, `extra ${Buffer.from(header).toString('base64')}`, `index ${seq}`, ...hashes, '', note].join('\n')
+}
+
+/**
+ * Check a proof from itself alone. Whose log it is and who cosigned stands in the answer; whether to believe them is
+ * the reader's to say.
+ * @throws MALFORMED, TOO_LARGE; GRANT_INVALID with `bad_signature`; RECORD_DAMAGED where the way leads elsewhere
+ * @clause L1.6
+ */
+export function verifyProof(text: string): ProvedRecord {
+  if (text.length > LIMITS.noteChars * 2) fail('TOO_LARGE', { maxChars: LIMITS.noteChars * 2 })
+  const split = text.indexOf('\n\n')
+  const [first, extra = '', index = '', ...hashes] = text.slice(0, Math.max(split, 0)).split('\n')
+  if (first !== FIRST_LINE) fail('MALFORMED', { reason: 'not a proof' })
+  const [, encoded = ''] = EXTRA.exec(extra) ?? fail('MALFORMED', { reason: 'a proof without its entry' })
+  const [, digits = ''] = INDEX.exec(index) ?? fail('MALFORMED', { reason: 'index' })
+  if (hashes.length > 63 || !hashes.every((hash) => HASH.test(hash))) fail('MALFORMED', { reason: 'hashes' })
+  const seq = Number(digits)
+  const checkpoint = readCheckpoint(text.slice(split + 2))
+  const bytes = new Uint8Array(Buffer.from(encoded, 'base64'))
+  const leaf = leafHash(bytes)
+  const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, 'base64')))
+  const root = rootFromInclusion(seq, checkpoint.size, leaf, path)
+  if (root === undefined || toHex(root) !== checkpoint.root) fail('RECORD_DAMAGED', { seq, reason: 'inclusion' })
+  if (fromUtf8(bytes) === undefined) fail('MALFORMED', { reason: 'entry' })
+  const header = parseHeader(bytes, seq)
+  if (header.seq !== seq) fail('RECORD_DAMAGED', { seq, reason: 'number' })
+  return { header, leaf: toHex(leaf), checkpoint }
+}

@@ -1,0 +1,73 @@
+/**
+ * Standing witness for the records of peers. A peer is heard when the owner of this node trusts it, or when it shows
+ * a chain of grants from somebody the owner trusts, as the other nodes of the same owner can.
+ * @clause L1.6
+ */
+import { fail, isNodeError, validate } from '@csb/core'
+import { addCheckpoint, chainsOfHolder, isRevoked, trusted, verifyChain } from '@csb/authority'
+import type { Context, Operation } from '../operation.ts'
+import type { MessagePort } from '../peers.ts'
+
+/** A session is one checkpoint and what has to be said about it. */
+const MOST_MESSAGES = 8
+
+export const witnessOperations: readonly Operation[] = [
+  {
+    name: 'witness.serve',
+    input: 'WitnessServe',
+    kind: 'session',
+    open: 'peer',
+    run: async (context: Context, { chain }: { chain?: readonly unknown[] }, port: MessagePort) => {
+      const did = context.principal.did ?? fail('UNAUTHENTICATED')
+      if (!isHeard(context, did, chain)) fail('DENIED', { reason: 'this node stands no witness for that log' })
+      for (let count = 0; count < MOST_MESSAGES; count++) {
+        const message = await port.receive()
+        if (message === undefined) break
+        await port.send(await judge(context, did, message))
+      }
+      await port.close()
+    },
+  },
+]
+
+/** The answer is given when what it says is on the disk. What contradicts goes into this node's own record too. */
+async function judge(context: Context, did: string, message: unknown) {
+  const { store, key, clock, log } = context
+  const asked = validate('WitnessMessage', message, 'MALFORMED')
+  if (!('add_checkpoint' in asked)) return fail('MALFORMED', { reason: 'a checkpoint is needed' })
+  const { answer, found } = await store.transact((tx) =>
+    addCheckpoint(tx, { body: asked.add_checkpoint, from: did, now: clock.now() }, key),
+  )
+  if (found !== null) {
+    log('error', 'a log contradicts itself', { origin: found.origin, kind: found.kind })
+    await context
+      .write(
+        () => found,
+        ({ origin, kind }) => ({ contradiction: kind, origin, log: did }),
+      )
+      .catch((error: unknown) => {
+        // one whose own record is held still stands witness
+        if (!isNodeError(error, 'RECORD_HELD')) throw error
+      })
+  }
+  return answer
+}
+
+function isHeard({ store, key, clock }: Context, did: string, chain: readonly unknown[] | undefined): boolean {
+  const view = store.view()
+  if (trusted(view, did) !== undefined || chainsOfHolder(view, did).length > 0) return true
+  if (chain === undefined) return false
+  try {
+    const { leaf } = verifyChain({
+      chain,
+      now: clock.now(),
+      audience: key.did,
+      trustedRoot: (root) => trusted(view, root),
+      isRevoked: (hash, by) => isRevoked(view, hash, by),
+    })
+    return leaf.delegation.grantee_key === did
+  } catch (error) {
+    if (isNodeError(error)) return false
+    throw error
+  }
+}
