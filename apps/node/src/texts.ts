@@ -187,7 +187,10 @@ const EN = {
   'grants.revoked': '  REVOKED',
   'revoke.about': 'end a grant for ever',
   'revoke.progress': 'Telling',
-  'revoke.done': 'Revoked {target}.',
+  'revoke.done': 'Revoked {target}. Here it counts from now on.',
+  'revoke.reached': '  heard    {who}',
+  'revoke.unreached': '  away     {who}: nothing more is done in that name after {at}',
+  'peer.unnamed': 'a peer without a name here',
 
   'gate.about': 'what waits for the owner: list, show, approve, reject',
   'gate.list.about': 'cards that wait for a decision',

@@ -33,6 +33,7 @@ export {
   takeStatus,
   takeStatuses,
 } from './status.ts'
+export { markTold, noteShown, noteUntold, revocationsOf, untoldPeers, untoldTo, wasShown } from './shown.ts'
 export {
   chainsOfHolder,
   createToken,

@@ -132,24 +132,38 @@ export async function leaseFor(
   return { token, hash, expiresAt: grant.delegation.expires_at }
 }
 
-/** End a grant for ever, here and at the peers named. */
-export async function revokeGrant(
-  desk: Desk,
-  idOrHash: string,
-  peers: readonly string[],
-): Promise<{ target: string; told: string[] }> {
+/** A peer that was shown a grant, by the owner's own name for it where it has one. */
+export type Peer = { readonly did: string; readonly name: string | null }
+
+export type Revoked = {
+  /** hash of the grant */
+  readonly target: string
+  /** peers that have heard */
+  readonly reached: readonly Peer[]
+  /** peers that have not, and when what they may still believe ends by itself, ms since epoch */
+  readonly unreached: readonly (Peer & { readonly ends_at: number })[]
+}
+
+/**
+ * End a grant for ever, here and at every peer that was shown it.
+ * @param peers dids of more that are to hear
+ * @throws NOT_FOUND
+ * @clause DEL-003.3.4
+ */
+export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly string[]): Promise<Revoked> {
   const { items } = await desk.client.call<{ items: { hash: string; grant: Grant }[] }>('GET', '/v1/grants')
   const found = items.find(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
   const target = found?.hash ?? fail('NOT_FOUND', { grant: idOrHash })
   const revocation = signRevocation({ target, reason: 'ended', now: desk.now }, desk.owner)
-  await desk.client.call('POST', '/v1/revocations', { revocation: revocation.revocation })
-  const told: string[] = []
-  for (const did of peers) {
+  const { reached, unreached } = await desk.client.call<Revoked>('POST', '/v1/revocations', revocation)
+  const more: Peer[] = []
+  for (const did of peers.filter((one) => !reached.some((peer) => peer.did === one))) {
     await desk.client.call('POST', '/v1/grants/send', { did, revocation })
-    told.push(did)
+    more.push({ did, name: null })
   }
   await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== found?.grant.delegation.id))
-  return { target, told }
+  const isLate = ({ did }: Peer) => !more.some((peer) => peer.did === did)
+  return { target, reached: [...reached, ...more], unreached: unreached.filter(isLate) }
 }
 
 function typeOf({ task }: Delegating, isGlobal: boolean): Delegation['type'] {

@@ -31,7 +31,7 @@ describe('what the owner signs', () => {
     const { grant } = await delegateTo(desk, { ...DELEGATING, audience, scope: ['reports'] })
     const { id, grantee, level } = grant.delegation
     expect(await declared(desk)).toEqual([{ agent: grantee, scope: ['reports'], level, delegation_id: id }])
-    expect(await revokeGrant(desk, id, [])).toMatchObject({ told: [] })
+    expect(await revokeGrant(desk, id, [])).toMatchObject({ reached: [], unreached: [] })
     expect(await declared(desk)).toEqual([])
     const { items } = await desk.client.call<{ items: { revoked: boolean; grant: typeof grant }[] }>(
       'GET',

@@ -26,6 +26,7 @@ import { refreshStatuses, statusesFor } from './freshness.ts'
 import { checkReach, locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { nodeChain } from './runs.ts'
+import { showing } from './spreading.ts'
 
 const MEMORY = 'memory'
 const DEFAULT_TTL_MS = 10 * 60_000
@@ -60,6 +61,7 @@ export async function giveHandoff(context: Context, input: Offer) {
       withheld: files.withheld,
     }),
   )
+  await showing(context, input.did, handoff.chain as unknown as Grant[])
   const result = await exchange(context, input.did, handoff)
   const leaf = handoff.chain.at(-1) as unknown as Grant
   const lease = leaseOf(leaf) ?? fail('GRANT_INVALID', { reason: 'chain_shape' })

@@ -14,6 +14,8 @@ import { startWitnessing } from './witnessing.ts'
 
 /** A record lives 48 hours and is renewed far more often, so that short outages of the network do not matter. */
 const RENEW_MS = 30 * 60_000
+/** Peers that were not reached when something was revoked are tried again this often, and whenever they come. */
+const TELL_MS = 30_000
 const NODE = { kind: 'node', door: 'timer' } as const
 
 export type Jobs = { stop(): Promise<void> }
@@ -27,15 +29,20 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
   await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))
   const stopping = new AbortController()
   const { signal } = stopping
+  const heeding = parts.peers.onConnect((did) => {
+    if (!signal.aborted) parts.background(greet(parts, did))
+  })
   const intervalMs = parts.config.sync?.interval_ms ?? 60_000
+  const witnessing = await startWitnessing(parts, service, signal)
   const running = [
+    witnessing.running,
     every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
+    every(TELL_MS, signal, () => tellEveryone(parts), parts),
   ]
   return {
-  const witnessing = await startWitnessing(parts, service, signal)
     stop: async () => {
-    witnessing.running,
+      heeding()
       stopping.abort()
       await Promise.allSettled(running)
       await withdrawRecord(parts).catch(() => undefined)

@@ -3,6 +3,7 @@ import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
 import { createEnvelope, type JsonObject } from '@csb/agents'
 import { findGrant, isAtMost, payloadDigest, signAuthority, type Rank } from '@csb/authority'
 import { refreshStatuses, statusesFor } from './freshness.ts'
+import { showing } from './spreading.ts'
 import type { Body } from './messages.ts'
 import type { Context } from './operation.ts'
 
@@ -76,6 +77,7 @@ async function authorityOf(context: Context, { did, body, level, scope }: Outbou
   const chain = findGrant(context.view, delegation)
   const leaf = chain.at(-1) ?? fail('NOT_FOUND', { grant: delegation })
   if (leaf.delegation.grantee_key !== context.key.did) fail('GRANT_INVALID', { reason: 'holder_mismatch' })
+  await showing(context, did, chain)
   const speaksAt = level ?? leaf.delegation.level
   // what must be done is done only on a young word
   if (!isAtMost(speaksAt, 'request')) await refreshStatuses(context, chain)

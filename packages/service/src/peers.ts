@@ -64,7 +64,12 @@ export type Peers = {
   /** Put my record into the DHT, provide its capabilities, announce it. Withdrawn records withdraw. */
   publish(record: AgentRecord, options?: CallOptions): Promise<void>
   /**
-   * Open a session with a peer's `sync.serve`, `handoff.receive` or `authority.receive`.
+   * Hear of every peer that comes: its did, once a connection.
+   * @returns a function that ends it
+   */
+  onConnect(listener: (did: string) => void): () => void
+  /**
+   * Open a session with a peer's `sync.serve`, `handoff.receive`, `authority.receive` or `witness.serve`.
    * @param input what that operation takes; it goes in the opening frame
    * @throws PEER_UNREACHABLE
    */

@@ -325,6 +325,7 @@ function noPeers(): Parts['peers'] {
     findRecord: async () => undefined,
     findProviders: async () => [],
     publish: async (record) => void records.push(record),
+    onConnect: () => () => undefined,
     session: async () => Promise.reject(new Error('no network')),
   }
 }

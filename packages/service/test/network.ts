@@ -18,6 +18,8 @@ export type Network = {
   readonly heard: { readonly from: string; readonly text: string }[]
   /** dids that can not be reached */
   readonly away: Set<string>
+  /** somebody can be reached again: everybody hears that it has come, and it hears of them */
+  back(did: string): void
 }
 
 export function createNetwork(): Network {
@@ -25,6 +27,7 @@ export function createNetwork(): Network {
   const published: AgentRecord[] = []
   const heard: { from: string; text: string }[] = []
   const away = new Set<string>()
+  const heeding = new Map<string, (did: string) => void>()
 
   const reach = (from: string, did: string): Service => {
     const found = services.get(did)
@@ -37,6 +40,11 @@ export function createNetwork(): Network {
     published,
     heard,
     away,
+    back: (did) => {
+      away.delete(did)
+      for (const other of heeding.keys()) if (other !== did) heeding.get(other)?.(did)
+      for (const other of services.keys()) if (other !== did) heeding.get(did)?.(other)
+    },
     join: (did, service) => void services.set(did, service),
     peersOf: ({ did, peerId }) => ({
       addresses: () => [`/ip4/127.0.0.1/tcp/1/p2p/${peerId}`],
@@ -55,6 +63,10 @@ export function createNetwork(): Network {
       findRecord: async (to) => published.findLast((record) => record.did === to),
       findProviders: async (capability) => published.filter((record) => record.capabilities.includes(capability)),
       publish: async (record) => void published.push(record),
+      onConnect: (listener) => {
+        heeding.set(did, listener)
+        return () => heeding.delete(did)
+      },
       session: async (to, kind, input) => {
         const target = reach(did, to)
         const { mine, theirs } = createPorts(did, to, heard)

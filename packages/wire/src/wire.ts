@@ -2,7 +2,8 @@
  * The libp2p door: one node on the network, seen from inside as {@link Peers}, from outside as the protocols of
  * `/protocols`. What comes in goes to the service; this door holds no rule of its own.
  */
-import { LIMITS, deadline, didFromPeerId, fail, peerIdFromDid, type Clock } from '@csb/core'
+import type { PeerId } from '@libp2p/interface'
+import { LIMITS, deadline, didFromPeerId, fail, peerIdFromDid, publicKeyFromPeerId, type Clock } from '@csb/core'
 import type { Peers, Service } from '@csb/service'
 import { createAdmission, type AdmissionInit } from './admission.ts'
 import { createAnnouncer } from './announce.ts'
@@ -101,6 +102,7 @@ export async function createWire({ seed, db, config, records, cards, clock, log 
       if (publisher === undefined) fail('PEER_UNREACHABLE', { reason: 'the node does not listen yet' })
       await publisher.publish(record, options)
     },
+    onConnect: (listener) => heedConnections(host, listener),
     session: async (did, kind, input, options = {}) =>
       openSession(await connections.to(did, options), kind, input, clock, options),
   }
@@ -142,6 +144,16 @@ export async function createWire({ seed, db, config, records, cards, clock, log 
     pin: redialler.pin,
     unpin: (did) => redialler.unpin(peerIdFromDid(did)),
   }
+}
+
+/** Peers with another kind of key are none of ours. */
+function heedConnections({ libp2p }: Host, listener: (did: string) => void): () => void {
+  const onPeer = ({ detail }: CustomEvent<PeerId>): void => {
+    const peerId = detail.toString()
+    if (publicKeyFromPeerId(peerId) !== undefined) listener(didFromPeerId(peerId))
+  }
+  libp2p.addEventListener('peer:connect', onPeer)
+  return () => libp2p.removeEventListener('peer:connect', onPeer)
 }
 
 async function block({ libp2p, gater }: Host, dids: readonly string[]): Promise<void> {

@@ -1,7 +1,7 @@
 /** csb delegate, share, trust, lease, grants, revoke: what only the owner may say. */
 import { Option, type Command } from 'commander'
 import { LEVELS, type Grant, type Lease, type Level } from '@csb/core'
-import { delegateTo, leaseFor, revokeGrant, shareWith } from '@csb/node'
+import { delegateTo, leaseFor, revokeGrant, shareWith, type Peer, type Revoked } from '@csb/node'
 import { acting, collect, durationOf, listOf, named, route, type Stand } from '../context.ts'
 import { t } from '../texts.ts'
 
@@ -110,7 +110,7 @@ function leaseCommands(program: Command): void {
     .action(
       acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
         const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
-        out.answer(done, t('revoke.done', done))
+        out.answer(done, revokedText(done))
       }),
     )
 }
@@ -163,6 +163,16 @@ async function trust({ client, out }: Stand, [did]: [string | undefined], option
   const body = { did, name, ceiling, clearance: { level: clearance, tags: [] } }
   const entry = await node.call('POST', '/v1/trust', body)
   out.answer(entry, t('trust.done', { name: named(name ?? did, did), ceiling }))
+}
+
+/** Who has heard, and when those who have not stop by themselves. */
+function revokedText({ target, reached, unreached }: Revoked): string {
+  const who = ({ name, did }: Peer) => named(name ?? t('peer.unnamed'), did)
+  return [
+    t('revoke.done', { target }),
+    ...reached.map((peer) => t('revoke.reached', { who: who(peer) })),
+    ...unreached.map((peer) => t('revoke.unreached', { who: who(peer), at: new Date(peer.ends_at).toISOString() })),
+  ].join('\n')
 }
 
 function grantText({ hash, revoked, grant: { delegation } }: Granted): string {

@@ -5,6 +5,7 @@ import {
   hasGrant,
   listGrants,
   listTrust,
+  noteUntold,
   revoke,
   storeGrant,
   trust,
@@ -17,6 +18,7 @@ import {
 import { answerStatus } from '../freshness.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
+import { showing, spread, tellPeer } from '../spreading.ts'
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -68,7 +70,9 @@ export const authorityOperations: readonly Operation[] = [
         await port.send({ status: await answerStatus(context, message.status) })
       } else if (message?.revocation !== undefined) {
         knowSigner(context, message.revocation)
-        await port.send({ revoked: await revokeGrant(context, message.revocation) })
+        const { target, peers } = await revokeGrant(context, message.revocation, [context.principal.did ?? ''])
+        context.background(spread(context, target, peers))
+        await port.send({ revoked: target })
       } else {
         fail('MALFORMED', { reason: 'a chain, a revocation or a question is needed' })
       }
@@ -81,11 +85,9 @@ export const authorityOperations: readonly Operation[] = [
     open: 'lease',
     needs: ruling,
     run: async (context: Context, input: { did: string; chain?: readonly unknown[]; revocation?: unknown }) => {
-      const answer = await tellPeer(
-        context,
-        input.did,
-        input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain },
-      )
+      const message = input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain }
+      await showing(context, input.did, (input.chain ?? []) as readonly Grant[])
+      const answer = await tellPeer(context, input.did, message, context.signal)
       await context.write(
         () => answer,
         () => ({ to: input.did, what: input.chain === undefined ? 'revocation' : 'grant' }),
@@ -112,7 +114,10 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
-    run: async (context: Context, input: { revocation: unknown }) => ({ revoked: await revokeGrant(context, input) }),
+    run: async (context: Context, input: { revocation: unknown }) => {
+      const { target, peers } = await revokeGrant(context, input, [])
+      return { revoked: target, ...(await spread(context, target, peers)) }
+    },
   },
   {
     name: 'authority.trust',
@@ -156,20 +161,6 @@ export const authorityOperations: readonly Operation[] = [
   },
 ]
 
-/** @throws PEER_UNREACHABLE where no answer came: what was not taken in there is not told as done here */
-async function tellPeer({ peers, signal }: Context, did: string, message: unknown): Promise<unknown> {
-  const port = await peers.session(did, 'delegation', {}, { signal })
-  try {
-    await port.send(message)
-    const answer = (await port.receive()) ?? fail('PEER_UNREACHABLE', { did })
-    await port.close()
-    return answer
-  } catch (error) {
-    port.abort(error as Error)
-    throw error
-  }
-}
-
 /** Anybody may bring a revocation; to fill the disk with strangers' ones nobody may. @throws DENIED */
 function knowSigner(context: Context, document: unknown): void {
   const { by, target } = ((document as { revocation?: unknown } | null)?.revocation ?? {}) as {
@@ -181,11 +172,24 @@ function knowSigner(context: Context, document: unknown): void {
   if (!isKnown && !isHeld) fail('DENIED', { reason: 'neither the signer nor the grant is known here' })
 }
 
-/** @returns the hash that was revoked */
-async function revokeGrant(context: Context, document: unknown): Promise<string> {
-  const { revocation } = await context.write(
-    (tx) => revoke(tx, document, context.clock.now()),
+/**
+ * @param except dids that know already
+ * @returns the hash that was revoked, and who is to hear of it
+ */
+async function revokeGrant(
+  context: Context,
+  document: unknown,
+  except: readonly string[],
+): Promise<{ target: string; peers: readonly string[] }> {
+  const { revocation, peers } = await context.write(
+    async (tx) => {
+      const now = context.clock.now()
+      const done = revoke(tx, document, now)
+      const { target } = done.revocation
+      // a word of somebody who may not end it is kept, and goes nowhere
+      return { ...done, peers: isRevoked(tx, target) ? await noteUntold(tx, target, except, now) : [] }
+    },
     (done) => ({ revoked: done.revocation.target, by: done.revocation.by, reason: done.revocation.reason }),
   )
-  return revocation.target
+  return { target: revocation.target, peers }
 }

@@ -12,6 +12,7 @@ import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { chainsShownBy, credentialOf, peerRights } from '../credentials.ts'
 import { refreshStatuses, statusesFor, whileFresh } from '../freshness.ts'
+import { showing } from '../spreading.ts'
 import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -35,7 +36,7 @@ export const syncOperations: readonly Operation[] = [
       const home = findHome(context.view, homeOf(input, context)) ?? fail('NOT_FOUND', { home: homeOf(input, context) })
       const port = await context.peers.session(input.did, 'sync', { home: home.id }, { signal: context.signal })
       try {
-        await port.send(await presentation(context, home))
+        await port.send(await presentation(context, input.did, home))
         const answer = (await port.receive()) as Presented | undefined
         if (answer === undefined) fail('PEER_UNREACHABLE', { did: input.did })
         await takePresented(context, input.did, home, answer)
@@ -66,7 +67,7 @@ export const syncOperations: readonly Operation[] = [
       // whoever may see nothing of it learns nothing of it, neither whose it is nor by what right this node has it
       const { clearance } = peerRights(context, did, home.id, offer?.credential)
       if (clearance === undefined) fail('CLEARANCE', { home: home.id })
-      await port.send(await presentation(context, home))
+      await port.send(await presentation(context, did, home))
       await runSession(context, port, did, home, offer ?? {})
       await port.close()
     },
@@ -89,9 +90,10 @@ export const syncOperations: readonly Operation[] = [
 ]
 
 /** Which home, by what right, and what the status keys of that right said last. */
-async function presentation(context: Context, home: Home) {
+async function presentation(context: Context, did: string, home: Home) {
   const credential = credentialOf(context, home)
-  if (credential !== null) await refreshStatuses(context, credential)
+  await showing(context, did, credential ?? [])
+  await refreshStatuses(context, credential ?? [])
   return { home, credential, status: credential === null ? [] : await statusesFor(context, credential) }
 }
 
