@@ -1,136 +1,33 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OWNER_PRIVATE, createKeyPair, parseLabel, utf8, type Clearance } from '@csb/core'
+import { OWNER_PRIVATE, parseLabel, utf8 } from '@csb/core'
 import {
   commitFiles,
-  createHome,
   getRef,
   listFiles,
-  readBlob,
   readCommit,
   readFile,
-  readTree,
   staleProjections,
   writeBlob,
   type CommitFiles,
 } from '@csb/files'
 import { putNotes } from '@csb/memory'
-import type { Store } from '@csb/store'
-import { applyProjected, projectCommit } from '../src/index.ts'
 import { NOW, openHome } from './open-home.ts'
+import {
+  BRANCH,
+  FULL,
+  OWNER,
+  everything,
+  filesOf,
+  isHidden,
+  nextHome,
+  project,
+  replay,
+  steps,
+  wordsAt,
+} from './replay.ts'
 
-const LOW: Clearance = { level: 'private', tags: [] }
-const FULL: Clearance = { level: 'sealed', tags: ['*'] }
-const OWNER = createKeyPair()
-const BRANCH = 'runs/one'
-const VISIBLE = ['a.md', 'docs/b.md', 'docs/deep/c.md', 'two words.txt']
-const HIDDEN = ['docs/zzfirst.md', 'zzfolder/d.md', 'zzfolder/zzinner/f', 'zzplain']
-const LABELS = [
-  { path: 'docs/zzfirst.md', label: parseLabel('sealed:owner') },
-  { path: 'zzfolder', label: parseLabel('private:owner:health') },
-  { path: 'zzplain', label: parseLabel('sealed:owner:health') },
-  { path: 'docs', label: parseLabel('private:agent') },
-  { path: 'zzgone/later.md', label: parseLabel('sealed:owner') },
-]
-const MESSAGES = [
-  'tidy up',
-  'see docs/zzfirst.md',
-  'zzplain and more',
-  'write a.md\n\nas zzfolder/d.md says',
-  'of zzfirst.md',
-]
-
-type Step = { readonly changes: readonly (readonly [string, number | null])[]; readonly message: string }
-
-const pathOf = fc.constantFrom(...VISIBLE, ...HIDDEN)
-const steps = fc.array(
-  fc.record({
-    changes: fc.uniqueArray(fc.tuple(pathOf, fc.option(fc.nat(3))), {
-      selector: ([path]) => path,
-      minLength: 1,
-      maxLength: 4,
-    }),
-    message: fc.constantFrom(...MESSAGES),
-  }),
-  { minLength: 1, maxLength: 8 },
-)
-
-const isHidden = (path: string): boolean => HIDDEN.includes(path)
-const textOf = (path: string, version: number, secret: string) =>
-  utf8(isHidden(path) ? `zzbody ${secret} ${path} ${version}` : `open ${version}`)
-
-/** A home in which these steps were taken, each a commit on the branch. */
-async function replay(store: Store, id: string, taken: readonly Step[], secret = 'one'): Promise<string[]> {
-  const home = await store.transact((tx) => createHome(tx, { id, owner: OWNER.did, origin: OWNER.did, now: NOW }))
-  const commits: string[] = []
-  for (const [at, { changes, message }] of taken.entries()) {
-    const { commit } = await store.transact((tx) =>
-      commitFiles(tx, {
-        ...wordsAt(home.id, at, message),
-        branch: BRANCH,
-        changes: changes.map(([path, version]) => ({
-          path,
-          bytes: version === null ? null : textOf(path, version, secret),
-        })),
-        ...(at === 0 ? { labels: LABELS } : {}),
-      }),
-    )
-    commits.push(commit)
-  }
-  return commits
-}
-
-const wordsAt = (home: string, at: number, message: string) => ({
-  home,
-  author: { name: 'Ada', did: OWNER.did },
-  message,
-  trailers: { 'Csb-Run': `run_${NOW}_abc`, 'Csb-From': 'f'.repeat(64) },
-  now: NOW + at * 1000,
-})
-
-let homes = 0
-const nextHome = (): string => {
-  const letters = Array.from(String(homes++).padStart(26, '0'), (digit) => 'abcdefghij'[Number(digit)])
-  return `home_${letters.join('')}`
-}
-
-/** Everything that can be read from a commit on: what a clone would get. */
-function everything(store: Store, home: string, commit: string): { text: string; oids: Set<string> } {
-  const view = store.view()
-  const oids = new Set<string>()
-  const texts: string[] = []
-  const tree = (oid: string): void => {
-    if (oids.has(oid)) return
-    oids.add(oid)
-    for (const entry of readTree(view, home, oid)) {
-      texts.push(JSON.stringify(entry))
-      if (entry.mode === '40000') tree(entry.oid)
-      else {
-        oids.add(entry.oid)
-        texts.push(Buffer.from(readBlob(view, home, entry.oid)).toString())
-      }
-    }
-  }
-  const walk = [commit]
-  for (let oid = walk.pop(); oid !== undefined; oid = walk.pop()) {
-    if (oids.has(oid)) continue
-    oids.add(oid)
-    const read = readCommit(view, home, oid)
-    texts.push(JSON.stringify(read))
-    tree(read.tree)
-    walk.push(...read.parents)
-  }
-  return { text: texts.join('\n'), oids }
-}
-
-const project = (store: Store, home: string, commit: string, clearance = LOW) =>
-  projectCommit(store, { home, commit, clearance })
-
-const filesOf = (store: Store, home: string, at: string): string[] =>
-  listFiles(store.view(), { home, at, recursive: true })
-    .filter(({ kind }) => kind === 'file')
-    .map(({ path }) => path)
-    .sort()
+const bump = (hlc: string): string => (BigInt(`0x${hlc}`) + 65536n).toString(16).padStart(16, '0')
 
 describe('what a reader sees of a commit', () => {
   test('L4.2 no name, id, byte or message of a hidden file is in any object of the projection', async () => {
@@ -142,7 +39,8 @@ describe('what a reader sees of a commit', () => {
         const head = commits.at(-1) ?? ''
         const seen = (await project(store, home, head)) ?? ''
         const { text, oids } = everything(store, home, seen)
-        expect(text).not.toContain('zz')
+        // a key may spell anything
+        expect(text.replaceAll(OWNER.did, '')).not.toContain('zz')
         expect(text).not.toContain('f'.repeat(64))
         for (const commit of commits) {
           const hidden = listFiles(store.view(), { home, at: commit, recursive: true }).filter(({ path }) =>
@@ -309,114 +207,5 @@ describe('notes', () => {
     const full = (await project(store, home.id, old, FULL)) ?? ''
     expect(full).not.toBe(old)
     expect(everything(store, home.id, full).text).toContain(sealed.entry.id)
-  })
-})
-
-const bump = (hlc: string): string => (BigInt(`0x${hlc}`) + 65536n).toString(16).padStart(16, '0')
-
-describe('changes that come back', () => {
-  const edits = fc.uniqueArray(fc.tuple(fc.constantFrom(...VISIBLE, 'docs/new.md', 'fresh/x'), fc.option(fc.nat(9))), {
-    selector: ([path]) => path,
-    minLength: 1,
-  })
-
-  test('land on the full tree as a direct edit of the same files would', async () => {
-    const { store } = await openHome()
-    await fc.assert(
-      fc.asyncProperty(steps, edits, async (taken, edit) => {
-        const home = nextHome()
-        const head = (await replay(store, home, taken)).at(-1) ?? ''
-        const base = (await project(store, home, head)) ?? ''
-        const changes = edit.map(([path, version]) => ({
-          path,
-          bytes: version === null ? null : utf8(`edited ${version}`),
-        }))
-        const words = wordsAt(home, 99, 'edit')
-        const input: CommitFiles = { ...words, branch: 'runs/direct', from: head, changes }
-        const direct = await store.transact((tx) => commitFiles(tx, input))
-        const seenDirect = await store.transact((tx) =>
-          commitFiles(tx, { ...words, branch: 'runs/seen', from: base, changes }),
-        )
-        const back = await store.transact((tx) =>
-          applyProjected(tx, { ...words, clearance: LOW, branch: 'runs/back', from: BRANCH, base, changes }),
-        )
-        const treeOf = (commit: string) => readCommit(store.view(), home, commit).tree
-        expect(back.placed).toEqual([])
-        expect(treeOf(back.commit)).toBe(direct.tree)
-        expect(treeOf(back.projected ?? '')).toBe(seenDirect.tree)
-        expect(await project(store, home, back.commit)).toBe(back.projected)
-      }),
-      { numRuns: 30 },
-    )
-  })
-
-  test('get another name where something hidden stands in the way, which is neither touched nor deleted', async () => {
-    const { store } = await openHome()
-    const home = nextHome()
-    const full: Step = { changes: [...VISIBLE, ...HIDDEN].map((path) => [path, 1]), message: 'all' }
-    const [head = ''] = await replay(store, home, [full])
-    const base = (await project(store, home, head)) ?? ''
-    const apply = (changes: readonly { path: string; bytes: Uint8Array | null }[], branch: string, at = base) =>
-      store.transact((tx) =>
-        applyProjected(tx, {
-          ...wordsAt(home, 9, 'edit zzplain'),
-          clearance: LOW,
-          branch,
-          from: BRANCH,
-          base: at,
-          changes,
-        }),
-      )
-    const mine = (path: string) => ({ path, bytes: utf8(`mine ${path}`) })
-    const drop = (path: string) => ({ path, bytes: null })
-    const done = await apply(
-      [mine('docs/zzfirst.md'), mine('zzfolder'), mine('zzplain/x'), mine('zzplain/y'), mine('zzgone/later.md')],
-      'runs/a',
-    )
-    expect(done.placed).toEqual([
-      { path: 'docs/zzfirst.md', at: 'docs/zzfirst (copy).md' },
-      { path: 'zzfolder', at: 'zzfolder (copy)' },
-      { path: 'zzplain/x', at: 'zzplain (copy)/x' },
-      { path: 'zzplain/y', at: 'zzplain (copy)/y' },
-      { path: 'zzgone/later.md', at: 'zzgone/later (copy).md' },
-    ])
-    for (const path of HIDDEN)
-      expect(Buffer.from(readFile(store.view(), { home, at: done.commit, path }).bytes)).toEqual(
-        Buffer.from(textOf(path, 1, 'one')),
-      )
-    expect(filesOf(store, home, done.projected ?? '')).toEqual(expect.arrayContaining(done.placed.map(({ at }) => at)))
-    // told to its author, who can have known of nothing: asking by messages tells nothing
-    expect(readCommit(store.view(), home, done.projected ?? '').message).toBe('edit zzplain')
-    const kept = await apply([...HIDDEN, 'zzfolder'].map(drop), 'runs/b')
-    expect(kept.projected).toBe(base)
-    expect(readCommit(store.view(), home, kept.commit).tree).toBe(readCommit(store.view(), home, head).tree)
-  })
-
-  test('are refused on a protected branch, on a base that nobody sees, and in the file of labels', async () => {
-    const { store } = await openHome()
-    const home = nextHome()
-    const commits = await replay(store, home, [
-      { changes: [['a.md', 1]], message: 'x' },
-      { changes: [['a.md', 2]], message: 'y' },
-    ])
-    const [old, head] = await Promise.all(commits.map((commit) => project(store, home, commit)))
-    const apply = (extra: Partial<CommitFiles> & { base: string }) =>
-      store.transact((tx) =>
-        applyProjected(tx, {
-          ...wordsAt(home, 9, 'edit'),
-          clearance: LOW,
-          branch: 'runs/x',
-          changes: [{ path: 'a.md', bytes: utf8('mine') }],
-          from: BRANCH,
-          ...extra,
-        }),
-      )
-    await expect(apply({ base: head ?? '', branch: 'main' })).rejects.toMatchObject({ code: 'PROTECTED' })
-    await expect(apply({ base: old ?? '', branch: BRANCH })).rejects.toMatchObject({ code: 'CONFLICT' })
-    await expect(apply({ base: 'a'.repeat(64) })).rejects.toMatchObject({ code: 'CONFLICT' })
-    const labels = [{ path: '.csb/labels.json', bytes: utf8('{}') }]
-    await expect(apply({ base: head ?? '', changes: labels })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
-    const late = await apply({ base: old ?? '' })
-    expect(readCommit(store.view(), home, late.commit).parents).toEqual([commits[0]])
   })
 })
