@@ -4,7 +4,7 @@
  * @clause L0.4
  */
 import type { Context } from 'hono'
-import { fail, toNodeError } from '@csb/core'
+import { LIMITS, delay, fail, toNodeError } from '@csb/core'
 import type { ExportEvent, ImportEvent, MessagePort } from '@csb/service'
 import { jsonResponse, problemResponse } from './problem.ts'
 import { logFault, type Desk, type Handler } from './route.ts'
@@ -102,7 +102,7 @@ async function importHome(c: Context, desk: Desk, visit: Visit): Promise<Respons
       done = message as ImportEvent
     },
     receive: async () => {
-      const next = await parts?.next()
+      const next = await inTime(parts?.next())
       return next?.done === false ? next.value : undefined
     },
     close: async () => undefined,
@@ -111,9 +111,24 @@ async function importHome(c: Context, desk: Desk, visit: Visit): Promise<Respons
   try {
     await desk.service.attend(callerOf(headers), 'files.import', {}, port, visit)
   } finally {
-    await parts?.return?.()
+    // not awaited: it would wait for a piece that may never come
+    parts?.return?.().catch(() => undefined)
   }
   return jsonResponse(done ?? null, 201)
+}
+
+/** An upload that stands still holds an import open. @throws TIMEOUT */
+async function inTime<T>(next: Promise<T> | undefined): Promise<T | undefined> {
+  const settled = new AbortController()
+  const silence = delay(LIMITS.streamIdleMs, settled.signal).then(
+    () => fail('TIMEOUT', { idleMs: LIMITS.streamIdleMs }),
+    () => undefined,
+  )
+  try {
+    return await Promise.race([next, silence])
+  } finally {
+    settled.abort()
+  }
 }
 
 async function orProblem(c: Context, desk: Desk, work: (visit: Visit) => Promise<Response>): Promise<Response> {

@@ -42,6 +42,8 @@ const HEARTBEAT_MS = 15_000
 /** How long a request under way may take to end when the door closes. */
 const CLOSING_MS = 2_000
 const CLOSING_STEP_MS = 20
+/** How long one request may take to arrive: a home or a repository comes in one, and a line may be slow. */
+const UPLOAD_MS = 6 * 60 * 60_000
 
 /**
  * @throws INSECURE_LISTEN off loopback without `insecure`; PORT_IN_USE; CONFIG_INVALID where `publicUrl` is no URL
@@ -63,6 +65,7 @@ export async function createHttp(init: HttpInit): Promise<Http> {
   let url = publicUrl ?? ''
   const app = createApp(desk, createOriginCheck({ host, publicUrl }), () => url)
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
+  server.requestTimeout = UPLOAD_MS
   const bound = await listen(server, host, port)
   url = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
   log('info', 'http listens', { url, port: bound })
