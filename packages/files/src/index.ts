@@ -16,7 +16,7 @@ export { commitFiles, setLabel, type CommitFiles, type CommitWords } from './cha
 export { listFiles, readFile, readLog } from './read.ts'
 export { validateBranch, validatePath } from './paths.ts'
 export { erasedBlobs, eraseVersions, type ErasedBlob, type LiveCopy } from './erasure.ts'
-export { applyRelabel, previewRelabel, type Relabel, type RelabelPreview } from './relabel.ts'
+export { applyRelabel, previewRelabel } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'
 export { projectCommit } from './project.ts'
 export { seesEverything, type LabelRule } from './project-tree.ts'
@@ -32,6 +32,7 @@ export {
   type MergePreview,
 } from './merge.ts'
 export { type Conflict } from './merge-tree.ts'
+export { unifiedDiff } from './diff-text.ts'
 export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
 export { listRecycled, removeBranch, restoreBranch, restoreRecycled, type Recycled } from './recycle.ts'
 export { createSnapshot } from './snapshots.ts'

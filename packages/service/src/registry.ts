@@ -9,27 +9,30 @@ import { gitOperations } from './operations/git.ts'
 import { handoffOperations } from './operations/handoff.ts'
 import { labelOperations } from './operations/labels.ts'
 import { memoryOperations } from './operations/memory.ts'
+import { mergeOperations } from './operations/merge.ts'
 import { nodeOperations } from './operations/node.ts'
 import { recordOperations } from './operations/record.ts'
 import { syncOperations } from './operations/sync.ts'
 import { taskOperations } from './operations/tasks.ts'
-
 import { upkeepOperations } from './operations/upkeep.ts'
 import { witnessOperations } from './operations/witness.ts'
+
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [
     ...nodeOperations,
     ...filesOperations,
+    ...mergeOperations,
+    ...upkeepOperations,
     ...archiveOperations,
     ...memoryOperations,
     ...agentOperations,
     ...taskOperations,
     ...authorityOperations,
     ...recordOperations,
+    ...witnessOperations,
     ...syncOperations,
     ...handoffOperations,
     ...labelOperations,
-    ...witnessOperations,
     ...gateOperations,
     ...gitOperations,
   ].map((operation) => [operation.name, operation]),

@@ -1,0 +1,310 @@
+/**
+ * L0 operations on branches as a whole: made, compared, merged, kept as a snapshot, removed, and what is in the
+ * recycle area. A protected branch moves by an approval only. No operation moves or removes a snapshot.
+ * @clause L0.1 L0.2 L0.3 L1.4
+ */
+import { LIMITS, dominates, fail, parseLabel } from '@csb/core'
+import {
+  MEMORY,
+  applyMerge,
+  createSnapshot,
+  getRef,
+  listRecycled,
+  manifestOf,
+  moveRef,
+  previewMerge,
+  readCommit,
+  readFile,
+  removeBranch,
+  restoreBranch,
+  restoreRecycled,
+  unifiedDiff,
+  type ManifestEntry,
+} from '@csb/files'
+import { authorOf, trailersOf } from '../authorship.ts'
+import { askGate } from '../gates.ts'
+import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
+
+type Home = { readonly home?: string }
+type Branch = Home & { readonly branch: string }
+type Compared = Home & { readonly from: string; readonly to: string; readonly path?: string }
+type Merging = Home & { readonly from: string; readonly into: string; readonly message?: string }
+type Snapshot = Home & { readonly name: string; readonly of?: string }
+type Restoring = Branch & { readonly path?: string; readonly deleted_by?: string }
+type Page = Home & { readonly limit?: number; readonly cursor?: string }
+type Shown = ManifestEntry & { readonly diff?: string }
+
+const MAIN = 'main'
+
+const on = (
+  action: 'read' | 'write' | 'propose' | 'snapshot',
+  branch: string,
+  home: Home,
+  parts: Pick<Parts, 'key' | 'identity'>,
+) => ({
+  location: locationOf(parts, homeOf(home, parts)),
+  action,
+  branch,
+})
+
+export const mergeOperations: readonly Operation[] = [
+  {
+    name: 'files.branch',
+    input: 'FilesBranch',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: Branch, parts: Parts) => on('write', input.branch, input, parts),
+    run: (context: Context, input: Branch & { from?: string }) => startBranch(context, input),
+  },
+  {
+    name: 'files.removeBranch',
+    input: 'FilesRemoveBranch',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: Branch, parts: Parts) => ({ ...on('write', input.branch, input, parts), path: '/' }),
+    run: (context: Context, input: Branch & { expect?: string }) => {
+      const home = homeOf(input, context)
+      return context.write(
+        (tx) => {
+          const commit =
+            input.expect ?? getRef(tx, home, input.branch)?.commit ?? fail('NOT_FOUND', { branch: input.branch })
+          removeBranch(tx, home, input.branch, { expect: commit, now: context.clock.now() })
+          return { home, branch: input.branch, head: commit }
+        },
+        (removed) => removed,
+      )
+    },
+  },
+  {
+    name: 'files.diff',
+    input: 'FilesDiff',
+    kind: 'read',
+    open: 'lease',
+    needs: (input: Compared, parts: Parts) => on('read', input.from, input, parts),
+    run: (context: Context, input: Compared) => compare(context, input),
+  },
+  {
+    name: 'files.preview',
+    input: 'FilesPreview',
+    kind: 'read',
+    open: 'lease',
+    needs: (input: Merging, parts: Parts) => on('read', input.from, input, parts),
+    run: (context: Context, input: Merging) => {
+      checkReach(context, on('read', input.into, input, context))
+      const { view } = context
+      const preview = previewMerge(view, { home: homeOf(input, context), from: input.from, into: input.into })
+      const manifest = preview.manifest.filter((entry) => isShown(context, input, [input.from, input.into], entry))
+      const hidden = preview.manifest.length - manifest.length
+      // a conflict tells the names of files
+      return { ...preview, manifest, hidden, conflicts: hidden === 0 ? preview.conflicts : [] }
+    },
+  },
+  {
+    name: 'files.merge',
+    input: 'FilesMerge',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: Merging, parts: Parts) =>
+      on(isProtected(parts, input) ? 'propose' : 'write', input.into, input, parts),
+    run: (context: Context, input: Merging) => merge(context, input),
+  },
+  {
+    name: 'files.snapshot',
+    input: 'FilesSnapshot',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: Snapshot, parts: Parts) => on('snapshot', input.of ?? MAIN, input, parts),
+    run: (context: Context, input: Snapshot) => {
+      const home = homeOf(input, context)
+      const of = branchOf(context, home, input.of ?? MAIN)
+      const { now } = context.clock
+      return context.write(
+        (tx) => ({ home, of, ...createSnapshot(tx, home, { name: input.name, of, now: now() }) }),
+        // of an older commit: it does not make one
+        ({ branch, commit }) => ({ home, of, branch, head: commit }),
+      )
+    },
+  },
+  {
+    name: 'files.recycle',
+    input: 'FilesRecycle',
+    kind: 'read',
+    open: 'lease',
+    needs: (input: Page, parts: Parts) => ({
+      location: locationOf(parts, homeOf(input, parts)),
+      action: 'list' as const,
+    }),
+    run: (context: Context, input: Page) => listDeleted(context, input),
+  },
+  {
+    name: 'files.restore',
+    input: 'FilesRestore',
+    kind: 'write',
+    open: 'lease',
+    needs: (input: Restoring, parts: Parts) => ({
+      ...on('write', input.branch, input, parts),
+      path: `/${input.path ?? ''}`,
+    }),
+    run: (context: Context, input: Restoring) => restore(context, input),
+  },
+]
+
+async function startBranch(context: Context, input: Branch & { readonly from?: string }) {
+  const home = homeOf(input, context)
+  const from = branchOf(context, home, input.from ?? MAIN)
+  checkReach(context, on('read', from, input, context))
+  return context.write(
+    (tx) => {
+      const to = getRef(tx, home, from)?.commit ?? fail('NOT_FOUND', { branch: from })
+      moveRef(tx, home, input.branch, { expect: null, to, now: context.clock.now() })
+      return { home, branch: input.branch, from, head: to }
+    },
+    (made) => made,
+  )
+}
+
+function compare(context: Context, input: Compared) {
+  const home = homeOf(input, context)
+  const { view } = context
+  const branches = [input.from, input.to].map((branch) => branchOf(context, home, branch))
+  for (const branch of branches) checkReach(context, on('read', branch, input, context))
+  const [before, after] = branches.map((branch) => getRef(view, home, branch)?.commit ?? '')
+  const treeOf = (commit = '') => readCommit(view, home, commit).tree
+  const shown = manifestOf(view, home, treeOf(before), treeOf(after)).filter(
+    ({ path, path_old = path }) =>
+      input.path === undefined || [path, path_old].some((own) => `${own}/`.startsWith(`${input.path}/`)),
+  )
+  let left: number = LIMITS.diffTextBytes
+  const items: Shown[] = []
+  for (const entry of shown.filter((item) => isShown(context, input, branches, item))) {
+    const bytes = (at: string | undefined, path: string, hash: string | null) =>
+      hash === null || at === undefined ? null : readFile(view, { home, at, path }).bytes
+    const size = (entry.size_old ?? 0) + (entry.size_new ?? 0)
+    const isRead = entry.op !== 'label' && entry.op !== 'rename' && size <= left
+    const diff = isRead
+      ? unifiedDiff(bytes(before, entry.path, entry.sha256_old), bytes(after, entry.path, entry.sha256_new))
+      : undefined
+    left -= diff?.length ?? 0
+    items.push(diff === undefined ? entry : { ...entry, diff })
+  }
+  return { home, from: before, to: after, items }
+}
+
+async function merge(context: Context, input: Merging) {
+  const { from, into } = input
+  const home = homeOf(input, context)
+  checkReach(context, on('read', from, input, context))
+  // also refuses what no approval could do
+  const preview = previewMerge(context.view, { home, from, into })
+  const action = isProtected(context, input) ? 'propose' : 'write'
+  const changes = (entries: readonly ManifestEntry[]) => {
+    for (const { path, label_new, label_old } of entries) {
+      const label = parseLabel(label_new ?? label_old)
+      checkReach(context, { ...on(action, into, input, context), path: `/${path}`, label })
+    }
+  }
+  changes(preview.manifest)
+  if (action === 'propose') return askGate(context, { kind: 'merge', home, from, into })
+  const done = await context.write(
+    (tx) => {
+      const now = previewMerge(tx, { home, from, into })
+      if (now.digest !== preview.digest) changes(now.manifest)
+      return applyMerge(tx, {
+        home,
+        from,
+        into,
+        preview: now,
+        author: authorOf(context),
+        message: input.message ?? `merge ${from} into ${into}`,
+        trailers: trailersOf(context),
+        now: context.clock.now(),
+      })
+    },
+    ({ commit, parent, preview: { digest, conflicts } }) => ({
+      home,
+      branch: into,
+      from,
+      parent,
+      digest,
+      conflicts: conflicts.length,
+      ...(commit === parent ? {} : { commit }),
+    }),
+  )
+  const { commit, parent } = done
+  const { conflicts, digest, manifest } = done.preview
+  const visible = manifest.filter((entry) => isShown(context, input, [from, into], entry))
+  return {
+    home,
+    branch: into,
+    commit,
+    parent,
+    digest,
+    manifest: visible,
+    conflicts: visible.length === manifest.length ? conflicts : [],
+  }
+}
+
+async function listDeleted(context: Context, input: Page) {
+  const home = homeOf(input, context)
+  const { items, next } = await listRecycled(context.view, home, {
+    now: context.clock.now(),
+    limit: input.limit ?? LIMITS.listDefault,
+    clearance: context.clearance,
+    ...(input.cursor === undefined ? {} : { after: input.cursor }),
+  })
+  const isReached = ({ branch, path }: (typeof items)[number]) =>
+    reaches(context, { ...on('read', branch, input, context), ...(path === null ? {} : { path: `/${path}` }) })
+  return { items: items.filter(isReached), next_cursor: next }
+}
+
+async function restore(context: Context, input: Restoring) {
+  const { branch, path, deleted_by: deletedBy } = input
+  const home = homeOf(input, context)
+  const now = context.clock.now()
+  if (path === undefined) {
+    return context.write(
+      async (tx) => ({ home, branch, head: (await restoreBranch(tx, home, branch, now)).commit }),
+      (done) => done,
+    )
+  }
+  if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are restored as notes' })
+  return context.write(
+    async (tx) => {
+      const { commit, parent, restored } = await restoreRecycled(tx, {
+        home,
+        branch,
+        path,
+        clearance: context.clearance,
+        author: authorOf(context),
+        message: `restore ${path}`,
+        trailers: trailersOf(context),
+        now,
+        ...(deletedBy === undefined ? {} : { deletedBy }),
+      })
+      return { home, branch, path, commit, parent, label: restored.label, deleted_by: restored.commit }
+    },
+    ({ commit, parent, ...told }) => ({ ...told, parent, ...(commit === parent ? {} : { commit }) }),
+  )
+}
+
+/** What may not be seen on both sides, or lies beyond the lease, is left out. */
+function isShown(context: Context, home: Home, branches: readonly string[], entry: ManifestEntry): boolean {
+  const { path, path_old: from = path, label_old: before, label_new: after } = entry
+  const isVisible = [before, after].every((label) => label === null || dominates(context.clearance, parseLabel(label)))
+  const isReached = branches.every((branch) =>
+    [path, from].every((own) => reaches(context, { ...on('read', branch, home, context), path: `/${own}` })),
+  )
+  return isVisible && isReached
+}
+
+/** A lease names branches, and a note bears its own label wherever it lies: commits and notes are not taken. */
+function branchOf(context: Context, home: string, branch: string): string {
+  if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are kept as notes' })
+  if (getRef(context.view, home, branch) === undefined) fail('NOT_FOUND', { branch })
+  return branch
+}
+
+/** A home that is not here protects nothing. */
+function isProtected(parts: Pick<Parts, 'store' | 'identity'>, input: Merging): boolean {
+  return getRef(parts.store.view(), homeOf(input, parts), input.into)?.protected === true
+}

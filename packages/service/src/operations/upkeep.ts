@@ -1,0 +1,47 @@
+/** Keeping a home in order: what nothing needs is collected, what is damaged is named. For the owner's command line. */
+import { checkHome, collectGarbage, getHome, type Collected } from '@csb/files'
+import { EVERYTHING, homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+
+type Home = { readonly home?: string }
+
+const upkeep = (input: Home, parts: Parts) => ({
+  location: locationOf(parts, homeOf(input, parts)),
+  action: 'exec' as const,
+  capability: 'C' as const,
+})
+
+export const upkeepOperations: readonly Operation[] = [
+  {
+    name: 'files.gc',
+    input: 'FilesGc',
+    kind: 'call',
+    open: 'lease',
+    needs: upkeep,
+    run: async (context: Context, input: Home) => {
+      const { store, signal, clock } = context
+      const { id: home } = getHome(context.view, homeOf(input, context))
+      let done: Collected = { kept: 0, removed: 0, expired: 0, isPaused: false }
+      for await (const step of collectGarbage(store, home, { now: clock.now(), signal })) done = step
+      const { kept, removed, expired, isPaused: paused } = done
+      const told = { home, kept, removed, expired, paused }
+      return context.write(
+        () => told,
+        (collected) => collected,
+      )
+    },
+  },
+  {
+    name: 'files.fsck',
+    input: 'FilesFsck',
+    kind: 'read',
+    open: 'lease',
+    // names files whatever they bear
+    needs: (input: Home, parts: Parts) => ({ ...upkeep(input, parts), label: EVERYTHING }),
+    run: async ({ view, clock, signal, ...parts }: Context, input: Home) => {
+      const { id: home } = getHome(view, homeOf(input, parts))
+      const { objects, unneeded, damaged } = await checkHome(view, home, { now: clock.now(), signal })
+      const shown = damaged.map(({ isCut, ...damage }) => ({ ...damage, cut: isCut }))
+      return { home, objects, unneeded, damaged: shown }
+    },
+  },
+]
