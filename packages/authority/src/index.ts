@@ -83,7 +83,7 @@ export {
 } from './witness.ts'
 export { verifyProof, writeProof, type ProvedRecord } from './record-proof.ts'
 export { explainCommit } from './explain.ts'
-export { signApproval, approvalHash, type ApprovalInit, type Decision } from './approval.ts'
+export { signApproval, type Decision } from './approval.ts'
 export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'
 export {
   cardDigest,
@@ -91,7 +91,6 @@ export {
   type Card,
   type CardLease,
   type CardMaker,
-  type GateAsker,
   type GateKind,
   type GateSubject,
 } from './gate-card.ts'
