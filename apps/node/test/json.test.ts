@@ -22,7 +22,7 @@ type Case = {
   readonly code?: number
 }
 
-/** Every command, in an order in which each finds what it needs. Those that need another node end with an error. */
+/** Every command, in an order in which each finds what it needs. Those that ask for what there is not end with an error. */
 const CASES: readonly Case[] = [
   { name: 'status' },
   { name: 'note add', args: () => ['The mill turns.'] },
@@ -39,6 +39,18 @@ const CASES: readonly Case[] = [
   { name: 'files ls', args: () => ['runs/one'] },
   { name: 'files cat', args: () => ['runs/one', 'a.txt'] },
   { name: 'files log', args: () => ['runs/one'] },
+  { name: 'files branch', args: () => ['runs/two', 'runs/one'] },
+  { name: 'files rm', args: () => ['runs/two', 'a.txt'] },
+  { name: 'files diff', args: () => ['runs/one', 'runs/two'] },
+  { name: 'files merge', args: () => ['runs/two', 'runs/one'] },
+  { name: 'files recycle' },
+  { name: 'files restore', args: () => ['a.txt', 'runs/three'] },
+  { name: 'files snapshot', args: () => ['before', 'runs/three'] },
+  { name: 'files fsck' },
+  { name: 'files gc' },
+  { name: 'files export', args: () => [join(parent, 'home.tar')] },
+  // it is here already
+  { name: 'files import', args: () => [join(parent, 'home.tar')], code: EXIT.unreachable },
   { name: 'explain', args: () => [answer('files put', 'commit')] },
   { name: 'agent attach', args: () => ['clerk', '--', ...agent] },
   { name: 'agent list' },
