@@ -5,6 +5,7 @@ import { EXIT, NodeError } from '@csb/core'
 import { VERSION } from '@csb/node'
 import { agentCommands } from './commands/agents.ts'
 import { authorityCommands } from './commands/authority.ts'
+import { fileCommands } from './commands/files.ts'
 import { gateCommands } from './commands/gate.ts'
 import { nodeCommands } from './commands/node.ts'
 import { noteCommands } from './commands/notes.ts'
@@ -43,6 +44,7 @@ const program = new Command('csb')
 
 nodeCommands(program)
 noteCommands(program)
+fileCommands(program)
 agentCommands(program)
 peerCommands(program)
 authorityCommands(program)

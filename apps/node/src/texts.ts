@@ -122,7 +122,7 @@ const EN = {
   'import.done': '{created} notes taken in, {kept} were here already, {skipped} files skipped.',
   'import.skipped': '  skipped {path}: {reason}',
 
-  'files.about': 'branches and files of the home: ls, cat, put, merge, snapshot, restore, ...',
+  'files.about': 'branches and files: ls, cat, put, merge, snapshot, restore, export, import',
   'files.refs.about': 'list branches',
   'files.ls.about': 'list files of a branch',
   'files.cat.about': 'print a file',

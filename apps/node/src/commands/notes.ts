@@ -1,12 +1,10 @@
-/** csb note, import, files: what the home holds. */
-import { text as readAll } from 'node:stream/consumers'
+/** csb note, import: what the home remembers. */
 import { Option, type Command } from 'commander'
 import { parseLabel, type Memory } from '@csb/core'
 import { importNotes } from '@csb/node'
 import { acting, collect, countOf, fromCaller, given, labelOf, route } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
-import { archiveCommands } from './archive.ts'
 
 type Note = Memory & { readonly label: string; readonly deleted?: boolean }
 type Remark = { readonly path: string; readonly from?: unknown; readonly to?: unknown }
@@ -18,13 +16,6 @@ type Listing = {
   readonly limit?: number
   readonly cursor?: string
   readonly home?: string
-}
-type Ref = { readonly branch: string; readonly commit: string; readonly protected: boolean }
-type Logged = {
-  readonly commit: string
-  readonly author: { readonly name: string }
-  readonly message: string
-  readonly at: number
 }
 
 const LEVELS = ['hot', 'warm', 'cold']
@@ -90,7 +81,6 @@ export function noteCommands(program: Command): void {
         out.answer(report, [t('import.done', { created, kept, skipped: skipped.length }), ...skipped].join('\n'))
       }),
     )
-  fileCommands(program)
 }
 
 function lineOf({ id, type, level, label, content }: Note): string {
@@ -141,71 +131,4 @@ function endings(note: Command): void {
         out.answer(done, t('note.forgotten', { id, scan }))
       }),
     )
-}
-
-function fileCommands(program: Command): void {
-  const files = program.command('files').description(t('files.about'))
-  files
-    .command('refs')
-    .description(t('files.refs.about'))
-    .action(
-      acting(async ({ client, out }) => {
-        const found = await (await client()).call<{ refs: Ref[] }>('GET', '/v1/files/refs')
-        const lines = found.refs.map(
-          (ref) => `${ref.commit.slice(0, 12)}  ${ref.branch}${ref.protected ? t('files.protected') : ''}`,
-        )
-        out.answer(found, lines.join('\n'))
-      }),
-    )
-  files
-    .command('ls <branch> [path]')
-    .description(t('files.ls.about'))
-    .action(
-      acting<object, [string, string | undefined]>(async ({ client, out }, [branch, path]) => {
-        const asked = route(['v1', 'files', 'tree'], { branch, path })
-        const found = await (await client()).call<{ items: { path: string; kind: string }[] }>('GET', asked)
-        const lines = found.items.map((item) => `${inline(item.path)}${item.kind === 'folder' ? '/' : ''}`)
-        out.answer(found, lines.join('\n'))
-      }),
-    )
-  files
-    .command('cat <branch> <path>')
-    .description(t('files.cat.about'))
-    .action(
-      acting<object, [string, string]>(async ({ client, out }, [branch, path]) => {
-        const asked = route(['v1', 'files', 'file'], { branch, path })
-        const found = await (await client()).call<{ text?: string; base64?: string }>('GET', asked)
-        const { text, base64 = '' } = found
-        out.bytes(found, text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text))
-      }),
-    )
-  files
-    .command('put <branch> <path>')
-    .description(t('files.put.about'))
-    .option('--message <message>', t('option.message'))
-    .action(
-      acting<{ message?: string }, [string, string]>(async ({ client, out }, [branch, path], { message }) => {
-        const node = await client()
-        const body = { branch, path, text: await readAll(process.stdin), ...given({ message }) }
-        const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
-        out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
-      }),
-    )
-  files
-    .command('log <branch>')
-    .description(t('files.log.about'))
-    .option('--limit <n>', t('option.limit'), countOf)
-    .action(
-      acting<{ limit?: number }, [string]>(async ({ client, out }, [branch], { limit }) => {
-        const asked = route(['v1', 'files', 'log'], { branch, limit })
-        const found = await (await client()).call<{ items: Logged[] }>('GET', asked)
-        out.answer(found, found.items.map(loggedText).join('\n'))
-      }),
-    )
-  archiveCommands(files)
-}
-
-function loggedText({ commit, author, message, at }: Logged): string {
-  const first = inline(message.split('\n', 1)[0] ?? '')
-  return `${commit.slice(0, 12)}  ${new Date(at).toISOString()}  ${inline(author.name)}: ${first}`
 }

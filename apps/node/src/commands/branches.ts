@@ -1,0 +1,187 @@
+/** csb files branch, diff, merge, snapshot, recycle, restore, fsck, gc: branches as a whole, and what was deleted. */
+import type { Command } from 'commander'
+import { EXIT } from '@csb/core'
+import { acting, countOf, given, route } from '../context.ts'
+import { inline } from '../terminal.ts'
+import { t } from '../texts.ts'
+
+type Change = {
+  readonly op: string
+  readonly path: string
+  readonly path_old?: string
+  readonly label_old: string | null
+  readonly label_new: string | null
+  readonly diff?: string
+}
+type Conflict = { readonly kind: string; readonly path: string; readonly kept: readonly string[] }
+type Changes = { readonly manifest: readonly Change[]; readonly conflicts: readonly Conflict[] }
+type Deleted = {
+  readonly path: string | null
+  readonly branch: string
+  readonly label: string
+  readonly until: number
+  readonly commit: string
+}
+type Damage = {
+  readonly oid: string
+  readonly reason: string
+  readonly paths: readonly string[]
+  readonly commits: readonly string[]
+  readonly branches: readonly string[]
+  readonly holders: readonly string[]
+  readonly cut: boolean
+}
+type Checked = { readonly objects: number; readonly unneeded: number; readonly damaged: readonly Damage[] }
+
+/** @param files the command that these stand under */
+export function branchCommands(files: Command): void {
+  branchCommand(files)
+  files
+    .command('diff <from> <to> [path]')
+    .description(t('files.diff.about'))
+    .action(
+      acting<object, [string, string, string | undefined]>(async ({ client, out }, [from, to, path]) => {
+        const found = await (
+          await client()
+        ).call<{ items: Change[] }>('GET', route(['v1', 'files', 'diff'], { from, to, path }))
+        out.answer(found, found.items.length === 0 ? t('files.same') : found.items.map(changeText).join('\n'))
+      }),
+    )
+  files
+    .command('merge <from> [into]')
+    .description(t('files.merge.about'))
+    .option('--preview', t('files.merge.preview'))
+    .option('--message <message>', t('option.message'))
+    .action(
+      acting<{ preview?: boolean; message?: string }, [string, string | undefined]>(
+        async ({ client, out }, [from, into = 'main'], { preview = false, message }) => {
+          const node = await client()
+          if (preview) {
+            const found = await node.call<Changes>('GET', route(['v1', 'files', 'merge'], { from, into }))
+            out.answer(found, changesText(found))
+            return
+          }
+          const body = { from, into, ...given({ message }) }
+          const done = await node.call<Changes & { commit: string }>('POST', '/v1/files/merge', body)
+          const merged = t('files.merged', { from, into, commit: done.commit.slice(0, 12) })
+          out.answer(done, `${changesText(done)}\n${merged}`)
+        },
+      ),
+    )
+  files
+    .command('snapshot <name> [branch]')
+    .description(t('files.snapshot.about'))
+    .action(
+      acting<object, [string, string | undefined]>(async ({ client, out }, [name, of]) => {
+        const node = await client()
+        const done = await node.call<{ branch: string }>('POST', '/v1/files/snapshots', { name, ...given({ of }) })
+        out.answer(done, t('files.snapshot.done', { branch: done.branch }))
+      }),
+    )
+  recycleCommands(files)
+  upkeepCommands(files)
+}
+
+function branchCommand(files: Command): void {
+  type Options = { readonly remove?: boolean; readonly restore?: boolean }
+  files
+    .command('branch <name> [from]')
+    .description(t('files.branch.about'))
+    .option('--remove', t('files.branch.remove'))
+    .option('--restore', t('files.branch.restore'))
+    .action(
+      acting<Options, [string, string | undefined]>(async ({ client, out }, [branch, from], { remove, restore }) => {
+        const node = await client()
+        if (remove === true) {
+          const done = await node.call('DELETE', route(['v1', 'files', 'branches', branch]))
+          out.answer(done, t('files.branch.removed', { branch }))
+          return
+        }
+        const [path, body] =
+          restore === true ? ['/v1/files/restore', { branch }] : ['/v1/files/branches', { branch, ...given({ from }) }]
+        const done = await node.call<{ head: string }>('POST', path, body)
+        out.answer(done, t('files.branch.done', { branch, commit: done.head.slice(0, 12) }))
+      }),
+    )
+}
+
+function recycleCommands(files: Command): void {
+  type Page = { readonly limit?: number; readonly cursor?: string }
+  files
+    .command('recycle')
+    .description(t('files.recycle.about'))
+    .option('--limit <n>', t('option.limit'), countOf)
+    .option('--cursor <id>', t('option.cursor'))
+    .action(
+      acting<Page>(async ({ client, out }, _args, { limit, cursor }) => {
+        const asked = route(['v1', 'files', 'recycle'], { limit, cursor })
+        const found = await (await client()).call<{ items: Deleted[] }>('GET', asked)
+        out.answer(found, found.items.length === 0 ? t('files.recycle.none') : found.items.map(deletedText).join('\n'))
+      }),
+    )
+  files
+    .command('restore <path> <branch>')
+    .description(t('files.restore.about'))
+    .option('--deleted-by <commit>', t('files.restore.by'))
+    .action(
+      acting<{ deletedBy?: string }, [string, string]>(async ({ client, out }, [path, branch], { deletedBy }) => {
+        const body = { path, branch, ...given({ deleted_by: deletedBy }) }
+        const done = await (await client()).call<{ commit: string }>('POST', '/v1/files/restore', body)
+        out.answer(done, t('files.restored', { path: inline(path), branch, commit: done.commit.slice(0, 12) }))
+      }),
+    )
+}
+
+function upkeepCommands(files: Command): void {
+  files
+    .command('fsck')
+    .description(t('files.fsck.about'))
+    .action(
+      acting(async ({ client, out }) => {
+        const asked = (await client()).call<Checked>('GET', '/v1/files/fsck')
+        const found = await out.during(t('files.fsck.progress'), asked)
+        out.answer(found, [t('files.fsck.done', found), ...found.damaged.map(damageText)].join('\n'))
+        if (found.damaged.length > 0) process.exitCode = EXIT.fault
+      }),
+    )
+  files
+    .command('gc')
+    .description(t('files.gc.about'))
+    .action(
+      acting(async ({ client, out }) => {
+        const asked = (await client()).call<{ paused: boolean }>('POST', '/v1/files/gc', {})
+        const done = await out.during(t('files.gc.progress'), asked)
+        out.answer(done, [t('files.gc.done', done), ...(done.paused ? [t('files.gc.paused')] : [])].join('\n'))
+      }),
+    )
+}
+
+function changeText({ op, path, path_old: from, label_old: before, label_new: after, diff }: Change): string {
+  const name = from === undefined ? inline(path) : `${inline(from)} -> ${inline(path)}`
+  const label = before === after || before === null || after === null ? '' : `  ${before} -> ${after}`
+  return `${op.padEnd(6)}  ${name}${label}${diff === undefined ? '' : `\n${diff.trimEnd()}`}`
+}
+
+function changesText({ manifest, conflicts }: Changes): string {
+  const kept = conflicts.map(({ kind, path, kept: names }) =>
+    t('files.conflict', { kind, path: inline(path), kept: names.map(inline).join(', ') }),
+  )
+  return manifest.length === 0 ? t('files.same') : [...manifest.map(changeText), ...kept].join('\n')
+}
+
+const deletedText = ({ path, branch, label, until, commit }: Deleted): string =>
+  t(path === null ? 'files.recycle.branch' : 'files.recycle.file', {
+    path: inline(path ?? ''),
+    branch,
+    label,
+    until: new Date(until).toISOString().slice(0, 10),
+    commit: commit.slice(0, 12),
+  })
+
+function damageText({ oid, reason, paths, commits, branches, holders, cut }: Damage): string {
+  const rows = { paths, commits, branches, holders }
+  const lines = (['paths', 'commits', 'branches', 'holders'] as const)
+    .filter((row) => rows[row].length > 0)
+    .map((row) => t(`files.fsck.${row}`, { names: rows[row].map(inline).join(', ') }))
+  return [t('files.fsck.damaged', { reason, oid }), ...lines, ...(cut ? [t('files.fsck.cut')] : [])].join('\n')
+}
