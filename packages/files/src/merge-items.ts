@@ -2,10 +2,10 @@
  * One file through a merge: what it was, what either side made of it, what becomes of it. A conflict never loses
  * a byte: both sides are kept, the other branch's under a name that says so.
  */
-import { isNodeError } from '@csb/core'
+import { LIMITS, isNodeError } from '@csb/core'
 import type { Transaction } from '@csb/store'
 import { findRenames } from './merge-renames.ts'
-import { readBlob, writeBlob } from './objects.ts'
+import { objectSize, readBlob, writeBlob } from './objects.ts'
 import { mergeText } from './text-merge.ts'
 import { LABELS_PATH } from './labels.ts'
 import { comparePaths, diffTrees, isSameSide, type Side } from './tree-diff.ts'
@@ -140,10 +140,10 @@ function choose<T>(base: T | undefined, ours: T, theirs: T): T | undefined {
   return ours === base ? theirs : undefined
 }
 
-/** Undefined for what was forgotten. */
+/** Undefined for what was forgotten, and for what is too large to be compared by lines. */
 function bytesOf(tx: Transaction, home: string, oid: string): Uint8Array | undefined {
   try {
-    return readBlob(tx, home, oid)
+    return objectSize(tx, home, oid) > LIMITS.mergeTextBytes ? undefined : readBlob(tx, home, oid)
   } catch (error) {
     if (isNodeError(error, 'FORGOTTEN')) return undefined
     throw error

@@ -2,7 +2,7 @@
 import { LIMITS, isNodeError } from '@csb/core'
 import type { View } from '@csb/store'
 import { linesOf } from './line-diff.ts'
-import { readBlob } from './objects.ts'
+import { objectSize, readBlob } from './objects.ts'
 import { comparePaths, type Side, type TreeChange } from './tree-diff.ts'
 
 type File = Side & { readonly path: string }
@@ -54,7 +54,7 @@ function equalPairs(view: View, home: string, gone: readonly File[], come: reado
   const byOid = Map.groupBy(gone, ({ oid }) => oid)
   return come.flatMap((to) => {
     const same = (byOid.get(to.oid) ?? []).filter((from) => (from.mode === LINK) === (to.mode === LINK))
-    if (same.length === 0 || bytesOf(view, home, to)?.byteLength === 0) return []
+    if (same.length === 0 || sizeOf(view, home, to) === 0) return []
     return same.map((from) => ({ from, to, alike: 1 }))
   })
 }
@@ -63,7 +63,9 @@ function similarPairs(view: View, home: string, gone: readonly File[], come: rea
   if (gone.length === 0 || come.length === 0) return []
   const read = (files: readonly File[]) =>
     files.flatMap((file) => {
-      const lines = file.mode === LINK ? undefined : countLines(bytesOf(view, home, file))
+      const size = sizeOf(view, home, file)
+      const isRead = file.mode !== LINK && size !== undefined && size <= LIMITS.mergeTextBytes
+      const lines = isRead ? countLines(readBlob(view, home, file.oid)) : undefined
       return lines === undefined ? [] : [{ file, lines }]
     })
   const right = read(come)
@@ -76,17 +78,17 @@ function similarPairs(view: View, home: string, gone: readonly File[], come: rea
 }
 
 /** Undefined for what was forgotten: its id still tells that it is the same. */
-function bytesOf(view: View, home: string, { oid }: File): Uint8Array | undefined {
+function sizeOf(view: View, home: string, { oid }: File): number | undefined {
   try {
-    return readBlob(view, home, oid)
+    return objectSize(view, home, oid)
   } catch (error) {
     if (isNodeError(error, 'FORGOTTEN')) return undefined
     throw error
   }
 }
 
-function countLines(bytes: Uint8Array | undefined): Lines | undefined {
-  const lines = bytes === undefined ? undefined : linesOf(bytes)
+function countLines(bytes: Uint8Array): Lines | undefined {
+  const lines = linesOf(bytes)
   if (lines === undefined || lines.length === 0) return undefined
   const counts = new Map<string, number>()
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1)
