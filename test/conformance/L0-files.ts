@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { Acceptance } from './acceptance.ts'
 import type { Door } from './door.ts'
 
+const DAY_MS = 24 * 3_600_000
+
 const headOf = async (node: Door, branch: string) => (await node.refs()).find((ref) => ref.branch === branch)?.commit
 
 export const L0: readonly Acceptance[] = [
@@ -29,6 +31,43 @@ export const L0: readonly Acceptance[] = [
       assert.equal(refused.status, 403)
       assert.equal(refused.body.code, 'PROTECTED')
       assert.equal(await headOf(node, 'main'), before, 'main has moved')
+    },
+  },
+  {
+    clause: 'L0.3',
+    title: 'a file that a merge deleted is restored byte for byte, with its label',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const mark = Date.now()
+      const path = `kept-${mark}/précis.md`
+      const text = `bytes to be deleted and restored ${mark}\n`
+      const approved = async (branch: string) => {
+        const asked = await node.merge(branch, 'main')
+        assert.equal(asked.body.code, 'GATE_REQUIRED')
+        const { card, digest } = await node.card(asked.body.details?.card ?? '')
+        await own.command('gate', 'approve', card.id, '--yes', '--digest', digest)
+      }
+      await node.write(`runs/write-${mark}`, path, text)
+      await node.label(`runs/write-${mark}`, path, 'sealed:owner')
+      await approved(`runs/write-${mark}`)
+      const before = (await node.read('main', path)).body
+      assert.equal(before.text, text)
+
+      await node.remove(`runs/delete-${mark}`, path)
+      assert.equal((await node.read('main', path)).status, 200, 'deleting on a branch deleted it in main')
+      await approved(`runs/delete-${mark}`)
+      assert.equal((await node.read('main', path)).status, 404)
+      const kept = (await node.recycled()).find((item) => item.path === path)
+      assert.equal(kept?.label, 'sealed:owner')
+      assert.ok(kept.until > mark + 29 * DAY_MS, 'it is kept for less than 30 days')
+
+      const restored = await node.restore(path, `runs/restore-${mark}`)
+      assert.ok(restored.status < 300, `restoring answered ${restored.status} ${restored.body.code ?? ''}`)
+      await approved(`runs/restore-${mark}`)
+      const after = (await node.read('main', path)).body
+      assert.equal(after.text, text)
+      assert.equal(after.oid, before.oid)
+      assert.deepEqual(after.label, before.label)
     },
   },
   {

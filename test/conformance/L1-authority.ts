@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { until } from '@csb/core'
 import { key, openStore } from '@csb/store'
 import type { Acceptance } from './acceptance.ts'
 
@@ -19,6 +20,124 @@ export const L1: readonly Acceptance[] = [
       assert.equal(found.header.operation, 'memory.create')
       assert.equal(found.header.code, 'LEASE_REQUIRED')
       assert.equal(found.header.lease, null)
+    },
+  },
+  {
+    clause: 'L1.4',
+    title: "with the owner's own token no door moves, replaces or removes a snapshot",
+    run: async ({ node }) => {
+      const mark = Date.now()
+      const run = `runs/snapshot-${mark}`
+      await node.write(run, 'plan.md', 'as it was\n')
+      const { status, body } = await node.snapshot(`before-${mark}`, run)
+      assert.equal(status, 201, `a snapshot answered ${status} ${body.code ?? ''}`)
+      const headOf = async (branch: string) => (await node.refs()).find((ref) => ref.branch === branch)?.commit
+      const kept = await headOf(body.branch)
+      assert.equal(kept, await headOf(run))
+      await node.write(run, 'plan.md', 'as it became\n')
+
+      const attempts = [
+        await node.removeBranch(body.branch),
+        await node.write(body.branch, 'plan.md', 'other\n'),
+        await node.remove(body.branch, 'plan.md'),
+        await node.merge(run, body.branch),
+        await node.restore('plan.md', body.branch),
+        await node.snapshot(`before-${mark}`, run),
+        await node.call<{ code?: string }>('DELETE', `/v1/files/snapshots/before-${mark}`),
+        await node.call<{ code?: string }>('DELETE', `/v1/files/${body.branch}`),
+      ]
+      for (const [index, attempt] of attempts.entries())
+        assert.ok(attempt.status >= 400, `attempt ${index} answered ${attempt.status}`)
+      for (const attempt of attempts.slice(0, 4)) assert.equal(attempt.body.code, 'PROTECTED')
+      assert.equal(await headOf(body.branch), kept, 'the snapshot has moved')
+      assert.equal((await node.read(body.branch, 'plan.md')).body.text, 'as it was\n')
+      const refusals = (await node.record()).filter(({ header }) => header.code === 'PROTECTED')
+      assert.ok(refusals.length > 0, 'no refusal is in the record')
+    },
+  },
+  {
+    clause: 'L1.2',
+    title: 'a child that exceeds its parent in any field is refused, and the field is named; a narrower one works',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const given = JSON.parse(await own.command(...lease('builder', '1h', '--children', '2'))) as Leased
+      const parent = node.as(given.token)
+      const wider: readonly (readonly [string, object])[] = [
+        ['locations', { locations: ['nas://*/home_bbbbbbbbbbbbbbbbbbbbbbbbbb'] }],
+        ['actions', { actions: ['list', 'exec'] }],
+        ['paths', { paths: ['/'] }],
+        ['deny_paths', { deny_paths: [] }],
+        ['branches', { branches: ['memory'] }],
+        ['labels_max', { labels_max: 'sealed' }],
+        ['label_tags', { label_tags: ['health'] }],
+        ['label_floor', { label_floor: 'public' }],
+        ['capabilities', { capabilities: ['B', 'C'] }],
+        ['gates', { gates: [] }],
+        ['budget.calls', { budget: { calls: 201 } }],
+        ['max_children', { max_children: 3 }],
+      ]
+      for (const [field, members] of wider) {
+        const refused = await parent.attenuate('child', members)
+        assert.deepEqual([refused.status, refused.body.code], [403, 'SCOPE_EXCEEDED'], field)
+        assert.equal(refused.body.details?.field, field)
+      }
+      const late = await parent.attenuate('child', {}, 2 * HOUR_MS)
+      assert.equal(late.body.details?.field, 'expires_at')
+      const made = await parent.attenuate('child', { paths: ['/drafts/one'], budget: { calls: 2 } })
+      assert.equal(made.status, 201)
+      const child = node.as(made.body.token)
+      assert.equal((await child.write('runs/one', 'drafts/one/a.md', 'a\n')).status, 200)
+      assert.equal((await child.write('runs/one', 'drafts/b.md', 'b\n')).body.code, 'SCOPE_EXCEEDED')
+      assert.equal((await child.write('runs/one', 'drafts/one/c.md', 'c\n')).body.code, 'SCOPE_EXCEEDED', 'the budget')
+      assert.equal((await child.attenuate('grandchild', {})).body.code, 'SCOPE_EXCEEDED')
+    },
+  },
+  {
+    clause: 'L1.3',
+    title: 'an expired lease only reads; a revoked one is over with the next operation',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const expiring = JSON.parse(await own.command(...lease('short', '3s'))) as Leased
+      const door = node.as(expiring.token)
+      assert.equal((await door.write('runs/short', 'drafts/a.md', 'in time\n')).status, 200)
+      const over = async () => (await door.write('runs/short', 'drafts/a.md', `${Date.now()}\n`)).body.code
+      await until(async () => (await over()) === 'LEASE_EXPIRED', 10_000, 'the lease is over')
+      const read = await door.read('runs/short', 'drafts/a.md')
+      assert.equal(read.status, 200, 'what it read it reads no more')
+      assert.equal(await over(), 'LEASE_EXPIRED')
+      assert.equal((await door.read('runs/short', 'drafts/a.md')).body.oid, read.body.oid, 'it was changed all the same')
+
+      const ending = JSON.parse(await own.command(...lease('revoked', '1h'))) as Leased
+      const other = node.as(ending.token)
+      assert.equal((await other.write('runs/revoked', 'drafts/a.md', 'a\n')).status, 200)
+      await own.command('revoke', ending.hash)
+      assert.equal((await other.write('runs/revoked', 'drafts/b.md', 'b\n')).body.code, 'LEASE_REVOKED')
+      assert.equal((await other.read('runs/revoked', 'drafts/a.md')).body.code, 'LEASE_REVOKED')
+      const found = (await node.record()).find(({ header }) => header.code === 'LEASE_REVOKED')
+      assert.equal(found?.header.outcome, 'refused')
+    },
+  },
+  {
+    clause: 'L1.3',
+    title: 'a revocation counts at a peer at once where it is reached',
+    needsOwnNodes: true,
+    run: async ({ spawn }) => {
+      const [nas, friend] = [await spawn({ name: 'granting' }), await spawn({ name: 'granted' })]
+      const [{ did, owner }, { did: other }] = [await nas.door.status(), await friend.door.status()]
+      await nas.door.dial((await friend.door.status()).addresses[0] ?? '')
+      await friend.command('trust', owner.did, '--name', 'Ines', '--ceiling', 'execute')
+      await friend.door.attach(echo)
+      const granted = JSON.parse(
+        await nas.command('delegate', '--audience', other, '--scope', 'reports', '--level', 'execute'),
+      ) as { id: string; hash: string }
+      const say = () => nas.door.say('echo', other, { delegation: granted.id, scope: ['reports'] })
+      assert.equal(await say(), 'with authority from Ines')
+      const told = JSON.parse(await nas.command('revoke', granted.id)) as { reached: { did: string }[] }
+      assert.deepEqual(
+        told.reached.map((peer) => peer.did),
+        [other],
+      )
+      assert.equal(await say(), 'processed without authority: revoked', did)
     },
   },
   {
@@ -54,7 +173,66 @@ export const L1: readonly Acceptance[] = [
       assert.equal((await door.note(note.id)).status, 200, 'the node no longer answers')
     },
   },
+  {
+    clause: 'L1.7',
+    title: 'the card shows the difference the node computed, and an approval is void once that changed',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const branch = `runs/gate-${Date.now()}`
+      await node.write(branch, 'plan.md', 'what the person is shown\n')
+      const before = (await node.refs()).find((ref) => ref.branch === 'main')?.commit
+      const cardOf = async () => {
+        const asked = await node.merge(branch, 'main')
+        assert.equal(asked.status, 403)
+        assert.equal(asked.body.code, 'GATE_REQUIRED')
+        return node.card(asked.body.details?.card ?? '')
+      }
+      const decide = (id: string, digest: string) => own.command('gate', 'approve', id, '--yes', '--digest', digest)
+
+      const first = await cardOf()
+      assert.deepEqual(
+        first.changes.map(({ op, path }) => [op, path]),
+        [['add', 'plan.md']],
+      )
+      await node.write(branch, 'plan.md', 'something else\n')
+      const refused = await decide(first.card.id, first.digest).catch(
+        (error: { stdout?: string }) => error.stdout ?? '',
+      )
+      assert.match(refused, /GATE_STALE/)
+      assert.equal((await node.refs()).find((ref) => ref.branch === 'main')?.commit, before, 'main has moved')
+      assert.equal((await node.card(first.card.id)).state, 'void')
+
+      const second = await cardOf()
+      assert.notEqual(second.digest, first.digest)
+      // the digest of another card approves nothing
+      await assert.rejects(decide(second.card.id, first.digest))
+      const { commit } = JSON.parse(await decide(second.card.id, second.digest)) as { commit: string }
+      assert.equal((await node.refs()).find((ref) => ref.branch === 'main')?.commit, commit)
+      assert.equal((await node.read('main', 'plan.md')).body.text, 'something else\n')
+      assert.equal((await node.explain(commit)).approval?.diff, second.card.diff)
+      await assert.rejects(decide(second.card.id, second.digest), 'an approval acted twice')
+    },
+  },
 ]
+
+type Leased = { readonly token: string; readonly hash: string }
+
+const HOUR_MS = 3_600_000
+
+/** A command that hands out a lease for drafts on run branches. */
+const lease = (name: string, ttl: string, ...more: readonly string[]): readonly string[] => [
+  ...['lease', '--for', name, '--ttl', ttl, '--actions', 'list,read,write', '--paths', '/drafts'],
+  ...['--deny', '/drafts/secret', '--branches', 'runs/*', '--level', 'private', '--floor', 'trusted'],
+  ...['--capability', 'C', '--gate', 'merge', '--budget', 'calls=200', ...more],
+]
+
+const echo = {
+  id: 'echo',
+  name: 'echo',
+  description: 'says that it was heard',
+  command: [process.execPath, '-e', "process.stdout.write(JSON.stringify({result:{text:'heard'}}))"],
+  skills: [{ id: 'echo', name: 'echo', description: 'echo' }],
+}
 
 /** Rewrite the time of one entry, as somebody with access to the disk could. */
 async function changeOneByte(directory: string, seq: number): Promise<void> {

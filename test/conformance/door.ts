@@ -30,6 +30,19 @@ export type Explanation = {
   readonly run: string | null
   readonly lease: { readonly hash: string; readonly chain: readonly unknown[] } | null
   readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
+  readonly approval: { readonly card: string; readonly diff: string } | null
+}
+export type ShownCard = {
+  readonly card: { readonly id: string; readonly diff: string }
+  readonly digest: string
+  readonly state: string
+  readonly changes: readonly { readonly op: string; readonly path: string }[]
+}
+export type Deleted = {
+  readonly path: string | null
+  readonly branch: string
+  readonly label: string
+  readonly until: number
 }
 export type Attached = {
   readonly id: string
@@ -79,7 +92,7 @@ export function createDoor(url: string, token: string | null) {
       (await get<Item<Entry>>('GET', `/v1/files/tree?${query({ branch, ...(home === undefined ? {} : { home }) })}`))
         .items,
     read: (branch: string, path: string) =>
-      call<{ text: string; oid: string } & Problem>('GET', `/v1/files/file?${query({ branch, path })}`),
+      call<{ text: string; oid: string; label: unknown } & Problem>('GET', `/v1/files/file?${query({ branch, path })}`),
     write: (branch: string, path: string, text: string) =>
       call<{ commit: string } & Problem>('PUT', '/v1/files/file', { branch, path, text }),
 
@@ -108,6 +121,18 @@ export function createDoor(url: string, token: string | null) {
       return { status: answer.status, body: (await answer.json()) as { home?: string } & Problem }
     },
 
+    remove: (branch: string, path: string) => call<Problem>('PUT', '/v1/files/file', { branch, path, delete: true }),
+    label: (branch: string, path: string, label: string) =>
+      call<Problem>('PUT', '/v1/files/label', { branch, path, label }),
+    recycled: async () => (await get<Item<Deleted>>('GET', '/v1/files/recycle?limit=200')).items,
+    restore: (path: string, branch: string) => call<Problem>('POST', '/v1/files/restore', { path, branch }),
+    snapshot: (name: string, of: string) =>
+      call<{ branch: string } & Problem>('POST', '/v1/files/snapshots', { name, of }),
+    removeBranch: (branch: string) => call<Problem>('DELETE', `/v1/files/branches/${branch}`),
+    merge: (from: string, into: string) =>
+      call<Problem & { readonly details?: { readonly card?: string } }>('POST', '/v1/files/merge', { from, into }),
+    card: (id: string) => get<ShownCard>('GET', `/v1/gate/${id}`),
+
     remember: (content: string, options: { label?: string } = {}) =>
       get<Note>('POST', '/v1/memory', { entry: { type: 'discovery', level: 'warm', content }, ...options }),
     note: (id: string, home?: string) =>
@@ -122,6 +147,18 @@ export function createDoor(url: string, token: string | null) {
     verifyRecord: () => call<{ size: number; root: string } & Problem>('GET', '/v1/record/verify'),
     explain: (commit: string) => get<Explanation>('GET', `/v1/record/explain/${commit}`),
 
+    attenuate: (name: string, lease: object, ttlMs?: number) =>
+      call<{ token: string } & Problem>('POST', '/v1/leases/attenuate', {
+        name,
+        lease,
+        ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }),
+      }),
+    /** Say something to an agent of another node, and give the last words of its task. */
+    say: async (agent: string, did: string, more: object) => {
+      const message = { messageId: `msg_${randomUUID()}`, role: 'ROLE_USER', parts: [{ text: 'Good morning.' }] }
+      const { task } = await get<Said>('POST', `/v1/agents/${agent}/send`, { did, params: { message }, ...more })
+      return task.status.message?.parts.map(({ text }) => text).join('') ?? ''
+    },
     dial: (address: string) => get<{ did: string }>('POST', '/v1/peers', { address }),
     trust: (did: string, name: string) => get('POST', '/v1/trust', { did, name, ceiling: 'request' }),
     sync: (did: string) => get('POST', '/v1/sync', { did }),

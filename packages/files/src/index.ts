@@ -21,24 +21,15 @@ export { commitsBetween } from './commits-between.ts'
 export { projectCommit } from './project.ts'
 export { seesEverything, type LabelRule } from './project-tree.ts'
 export { applyProjected, type AppliedProjected, type ApplyProjected } from './project-back.ts'
-export { staleProjections } from './projection-memo.ts'
-export {
-  applyMerge,
-  previewMerge,
-  type ApplyMerge,
-  type MergeBranches,
-  type Merged,
-  type MergeIdentity,
-  type MergePreview,
-} from './merge.ts'
-export { type Conflict } from './merge-tree.ts'
+export { epochOf, staleProjections } from './projection-memo.ts'
+export { applyMerge, previewMerge, type MergeBranches, type MergePreview } from './merge.ts'
 export { unifiedDiff } from './diff-text.ts'
 export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
-export { listRecycled, removeBranch, restoreBranch, restoreRecycled, type Recycled } from './recycle.ts'
+export { listRecycled, removeBranch, restoreBranch, restoreRecycled } from './recycle.ts'
 export { createSnapshot } from './snapshots.ts'
-export { pinObjects, unpin, type Pin } from './pins.ts'
+export { pinObjects, unpin } from './pins.ts'
 export { collectGarbage, type Collected } from './collect.ts'
-export { checkHome, type Damage, type HomeCheck } from './check.ts'
+export { checkHome } from './check.ts'
 export { checkTips, receivePack, type IncomingPack } from './push.ts'
 export { type PushedHistory, type PushRules } from './push-check.ts'
 export { commonOf, hasForgotten, isEnough, planFetch, type FetchRequest } from './fetch-plan.ts'

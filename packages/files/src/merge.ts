@@ -9,7 +9,7 @@ import type { CommitWords } from './change.ts'
 import { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
 import { MEMORY } from './homes.ts'
 import { labelsOf } from './labels.ts'
-import { mergeBase } from './merge-base.ts'
+import { commonAncestor } from './common-ancestor.ts'
 import { mergeTrees, type Conflict } from './merge-tree.ts'
 import { readCommit, writeCommit } from './objects.ts'
 import { validateBranch } from './paths.ts'
@@ -107,7 +107,7 @@ function computeMerge(tx: Transaction, { home, from, into }: MergeBranches): Mer
   if (from === into) fail('INVALID_INPUT', { reason: 'a branch is not merged into itself', branch: into })
   if (isSnapshot(into)) fail('PROTECTED', { home, branch: into, reason: 'a snapshot does not move' })
   const [theirs, ours] = [headOf(tx, home, from), headOf(tx, home, into)]
-  const base = mergeBase(tx, home, ours, theirs) ?? null
+  const base = commonAncestor(tx, home, ours, theirs) ?? null
   const treeOf = (commit: string) => readCommit(tx, home, commit).tree
   const before = treeOf(ours)
   const { tree, conflicts } =

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { joinLabels, parseLabel } from '@csb/core'
 import { getRef, manifestDigest, readCommit, writeCommit, type Home } from '../src/index.ts'
-import { mergeBase } from '../src/merge-base.ts'
+import { commonAncestor } from '../src/common-ancestor.ts'
 import { openRig, type Files, type Rig } from './merge-rig.ts'
 import { NOW, WORDS, openHome } from './open-home.ts'
 import type { Store } from '@csb/store'
@@ -160,10 +160,10 @@ test('the base of two heads is a common ancestor that no other common one is beh
         const [a, b] = [ids.at(-1) ?? '', ids.at(-2) ?? '']
         const common = [...above(a).intersection(above(b))]
         const best = common.filter((oid) => !common.some((other) => other !== oid && above(other).has(oid)))
-        const found = mergeBase(store.view(), home.id, a, b)
+        const found = commonAncestor(store.view(), home.id, a, b)
         if (best.length === 0) expect(found).toBeUndefined()
         else expect(best).toContain(found)
-        expect(mergeBase(store.view(), home.id, b, a)).toBe(found)
+        expect(commonAncestor(store.view(), home.id, b, a)).toBe(found)
       }),
       { numRuns: 200 },
     )

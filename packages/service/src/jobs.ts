@@ -16,6 +16,9 @@ import { startWitnessing } from './witnessing.ts'
 const RENEW_MS = 30 * 60_000
 /** Peers that were not reached when something was revoked are tried again this often, and whenever they come. */
 const TELL_MS = 30_000
+/** Garbage is collected once a day, and a while after the start, when nobody waits for the node any more. */
+const COLLECT_MS = 24 * 60 * 60_000
+const FIRST_COLLECT_MS = 10 * 60_000
 const NODE = { kind: 'node', door: 'timer' } as const
 
 export type Jobs = { stop(): Promise<void> }
@@ -39,6 +42,7 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
     every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
     every(TELL_MS, signal, () => tellEveryone(parts), parts),
+    every(COLLECT_MS, signal, () => collect(parts, service, signal), parts, FIRST_COLLECT_MS),
   ]
   return {
     stop: async () => {
@@ -76,4 +80,8 @@ async function syncAll(service: Service, signal: AbortSignal): Promise<void> {
   for (const { did, home } of items) {
     await service.perform(NODE, 'sync.run', { did, home }, { signal }).catch(() => undefined)
   }
+}
+
+async function collect({ identity }: Parts, service: Service, signal: AbortSignal): Promise<void> {
+  if (identity.home !== undefined) await service.perform(NODE, 'files.gc', { home: identity.home }, { signal })
 }

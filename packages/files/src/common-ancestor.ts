@@ -17,7 +17,7 @@ const BEHIND = 4
  * @returns undefined where they have none
  * @throws NOT_FOUND, OBJECT_DAMAGED
  */
-export function mergeBase(view: View, home: string, ours: string, theirs: string): string | undefined {
+export function commonAncestor(view: View, home: string, ours: string, theirs: string): string | undefined {
   if (ours === theirs) return ours
   const visits = new Map<string, Visit>()
   const frontier: Visit[] = []
