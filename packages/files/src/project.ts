@@ -7,7 +7,7 @@
  */
 import { fail, fromUtf8, utf8 } from '@csb/core'
 import { prefix, type Store, type Transaction, type View } from '@csb/store'
-import { mergeBase } from './merge-base.ts'
+import { commonAncestor } from './common-ancestor.ts'
 import { hashOf, oidOf, readCommit, readObject, writeTree } from './objects.ts'
 import { putWhole } from './stored.ts'
 import { createTreeProjector, seesEverything, type Projection, type TreeProjector } from './project-tree.ts'
@@ -139,7 +139,7 @@ function projectOne(tx: Transaction, projection: Projection, { oid, memo, trees 
 function headsOf(view: View, home: string, parents: readonly string[]): string[] {
   const once = [...new Set(parents)]
   if (once.length < 2) return once
-  return once.filter((old) => !once.some((head) => head !== old && mergeBase(view, home, head, old) === old))
+  return once.filter((old) => !once.some((head) => head !== old && commonAncestor(view, home, head, old) === old))
 }
 
 /** Author and committer as they are written, time zone and all. */
