@@ -117,7 +117,7 @@ export function putEntry(tx: Transaction, home: string, oid: string, value: Uint
   tx.put(key('object', home, oid), value)
 }
 
-/** Stage a blob whose deflated stream is cut into rows, which may have been staged before: see {@link putPiece}. */
+/** Stage a blob whose deflated stream is cut into rows, which may have been staged before: see {@link putPiece}. @throws CONFLICT where a row is missing */
 export function putPiecesEntry(
   tx: Transaction,
   home: string,
@@ -125,6 +125,9 @@ export function putPiecesEntry(
   size: number,
   { count, bytes }: Pieces,
 ): void {
+  // rows without their list are garbage: a collection may have taken one since it was written
+  for (let at = 0; at < count; at++)
+    if (!tx.has(key('piece', home, oid, at))) fail('CONFLICT', { home, oid, reason: 'piece missing', piece: at })
   const list = Buffer.alloc(PIECES_BYTES)
   list.writeUInt32BE(count, 0)
   list.writeBigUInt64BE(BigInt(bytes), 4)
