@@ -10,6 +10,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     execArgv: ['--conditions=csb-source'],
+    // tests that start the command many times compile it once
+    env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compile', import.meta.url).pathname },
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
