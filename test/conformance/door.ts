@@ -2,6 +2,7 @@
  * A node seen through its HTTP door, and nothing else. The paths of all calls that acceptance tests make stand in
  * this file, so that a change of the door is a change here.
  */
+import { randomUUID } from 'node:crypto'
 
 export type Answer<T = Record<string, unknown>> = { readonly status: number; readonly body: T }
 export type Problem = { readonly code?: string }
@@ -50,6 +51,11 @@ export type Attached = {
   readonly description: string
   readonly command: readonly string[]
   readonly skills: readonly { readonly id: string; readonly name: string; readonly description: string }[]
+}
+/** What a refused attenuation names. */
+type Refused = Problem & { readonly details?: { readonly field?: string } }
+type Said = {
+  readonly task: { readonly status: { readonly message?: { readonly parts: readonly { readonly text?: string }[] } } }
 }
 export type HandoffDone = { readonly outcome: string; readonly code: string | null; readonly branch?: string }
 
@@ -148,7 +154,7 @@ export function createDoor(url: string, token: string | null) {
     explain: (commit: string) => get<Explanation>('GET', `/v1/record/explain/${commit}`),
 
     attenuate: (name: string, lease: object, ttlMs?: number) =>
-      call<{ token: string } & Problem>('POST', '/v1/leases/attenuate', {
+      call<{ token: string } & Refused>('POST', '/v1/leases/attenuate', {
         name,
         lease,
         ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }),

@@ -78,8 +78,7 @@ describe('a gateway', () => {
       owner: await openOwner(data, 'correct horse'),
       now: systemClock.now(),
     }
-    const asked = { name: 'client', paths: [], branches: [], level: 'public', ttlMs: 60_000 } as const
-    const { token } = await leaseFor(desk, { ...asked, actions: ['send'] })
+    const { token } = await leaseFor(desk, { name: 'client', lease: { actions: ['send'] }, ttlMs: 60_000 })
     // it may send, and rules nothing
     expect(await createClient(url, token).call('GET', '/v1/agents/find')).toHaveProperty('items')
     await expect(createClient(url, token).call('GET', '/v1/grants')).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED' })

@@ -7,6 +7,7 @@ import { agentCommands } from './commands/agents.ts'
 import { authorityCommands } from './commands/authority.ts'
 import { fileCommands } from './commands/files.ts'
 import { gateCommands } from './commands/gate.ts'
+import { leaseCommands } from './commands/leases.ts'
 import { nodeCommands } from './commands/node.ts'
 import { noteCommands } from './commands/notes.ts'
 import { peerCommands } from './commands/peers.ts'
@@ -48,6 +49,7 @@ fileCommands(program)
 agentCommands(program)
 peerCommands(program)
 authorityCommands(program)
+leaseCommands(program)
 gateCommands(program)
 recordCommands(program)
 

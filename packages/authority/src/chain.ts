@@ -28,6 +28,8 @@ export type ChainCheck = {
   readonly trustedRoot: (did: string) => { readonly ceiling: Rank } | undefined
   /** did of the node that wants to honour it; absent where that is another one */
   readonly audience?: string
+  /** true: one that is over passes as well, for what it may still look at */
+  readonly mayBeOver?: boolean
 }
 
 export type VerifiedChain = {
@@ -46,14 +48,14 @@ export type VerifiedChain = {
  * @throws GRANT_INVALID `{reason, link?, field?}`
  * @clause L1.2
  */
-export function verifyChain({ chain, now, isRevoked, trustedRoot, audience }: ChainCheck): VerifiedChain {
+export function verifyChain({ chain, now, isRevoked, trustedRoot, audience, mayBeOver }: ChainCheck): VerifiedChain {
   const links = readChain(chain)
   checkJoints(links)
   checkTypes(links)
   checkAudience(links, audience)
   checkScope(links)
   checkLevel(links)
-  checkTimes(links, now)
+  checkTimes(links, now, mayBeOver)
   checkRoot(links, (did) => trustedRoot(did) !== undefined)
   checkRevoked(links, isRevoked)
   checkSignatures(links)
@@ -176,7 +178,7 @@ export function checkLevel(links: readonly Link[]): void {
  * @param now ms since epoch
  * @throws GRANT_INVALID with `widened_time`, `not_yet_valid`, `expired`
  */
-export function checkTimes(links: readonly Link[], now: number): void {
+export function checkTimes(links: readonly Link[], now: number, mayBeOver = false): void {
   eachPair(links, ({ delegation: child }, { delegation: parent }, link) => {
     const field = widenedTime(child, parent)
     if (field !== undefined) refuse('widened_time', { link, field })
@@ -184,7 +186,7 @@ export function checkTimes(links: readonly Link[], now: number): void {
   links.forEach(({ grant: { delegation } }, link) => {
     if (Math.max(delegation.granted_at, delegation.not_before) > now + LIMITS.clockSkewMs)
       refuse('not_yet_valid', { link })
-    if (delegation.expires_at !== null && delegation.expires_at <= now) refuse('expired', { link })
+    if (!mayBeOver && delegation.expires_at !== null && delegation.expires_at <= now) refuse('expired', { link })
   })
 }
 

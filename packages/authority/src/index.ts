@@ -46,6 +46,8 @@ export {
 } from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
+export { charge, isMetered, leftOf, payFor, refund, type Amounts, type Unit } from './budget.ts'
+export { attenuate, holderOf, type Attenuated, type Attenuation } from './attenuate.ts'
 export {
   appendRecord,
   effectiveNow,

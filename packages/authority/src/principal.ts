@@ -2,7 +2,8 @@
  * Who is asking, and by what right: from the evidence a door saw to a principal with the lease it holds now.
  *
  * Nothing falls back to the owner's or the node's own rights: no evidence is no lease. The grant behind a token is
- * verified at every use, since it may have ended meanwhile.
+ * verified at every use, since it may have ended meanwhile. A lease whose time is over still shows what it showed and
+ * changes nothing any more; one that was revoked shows nothing either.
  * @clause L1.1, L1.3
  */
 import { fail, isNodeError, type Grant, type Lease } from '@csb/core'
@@ -46,6 +47,8 @@ export type PrincipalOptions = {
   readonly owner: string
   /** ms since epoch */
   readonly now: number
+  /** The request only looks: an expired lease serves for that. Not one that was made for a single task. */
+  readonly isLooking?: boolean
 }
 
 /**
@@ -104,7 +107,8 @@ function ownLease(view: View, options: PrincipalOptions): VerifiedChain {
   return fail('LEASE_REQUIRED', { reason: 'the owner has given this node no lease' })
 }
 
-function current(view: View, chain: readonly Grant[], { self, owner, now }: PrincipalOptions): VerifiedChain {
+function current(view: View, chain: readonly Grant[], options: PrincipalOptions): VerifiedChain {
+  const { self, owner, now, isLooking = false } = options
   try {
     const verified = verifyChain({
       chain,
@@ -112,6 +116,7 @@ function current(view: View, chain: readonly Grant[], { self, owner, now }: Prin
       audience: self,
       trustedRoot: (did) => (did === owner ? { ceiling: 'override' } : undefined),
       isRevoked: (hash, by) => isRevoked(view, hash, by),
+      mayBeOver: isLooking && chain.every(({ delegation }) => delegation.type !== 'single'),
     })
     return verified.lease === null ? fail('LEASE_REQUIRED', { lease: verified.leafHash }) : verified
   } catch (error) {

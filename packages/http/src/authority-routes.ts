@@ -26,6 +26,14 @@ export const AUTHORITY_ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: '/v1/leases/attenuate',
+    operation: 'authority.attenuate',
+    input: 'AuthorityAttenuate',
+    summary: 'Make a narrower lease of the one that asks, for a child',
+    status: 201,
+  },
+  {
+    method: 'POST',
     path: '/v1/revocations',
     operation: 'authority.revoke',
     input: 'AuthorityRevoke',

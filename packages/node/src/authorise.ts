@@ -3,11 +3,11 @@
  * signature; the signed document then goes to the running node like anybody's.
  * @clause DEL-001, DEL-003.3.1, DEL-003.3.4
  */
-import { createKeyPair, fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
-import { createToken, draftGrant, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
+import { fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
+import { createToken, draftGrant, holderOf, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
 import type { Client } from './client.ts'
 import { readJson, writeJson } from './data-folder.ts'
-import { handLease, shareLease } from './leases.ts'
+import { handLease, shareLease, type LeaseFor } from './leases.ts'
 
 /** Where a command stands: the folder, the running node, the owner's open key, the time. */
 export type Desk = {
@@ -95,33 +95,49 @@ export async function shareWith(desk: Desk, asked: Sharing): Promise<{ grant: Gr
 export type Leasing = {
   /** who it is for, for people */
   readonly name: string
-  readonly actions: Lease['actions']
-  readonly paths: readonly string[]
-  readonly branches: readonly string[]
-  readonly level: NonNullable<Lease['labels_max']>
+  /** what it may reach; what is not named is not in it */
+  readonly lease: LeaseFor
   readonly ttlMs: number
+  /** ms within which a revocation counts at other nodes; default a minute */
+  readonly maxAgeMs?: number
 }
 
-/** A lease with a bearer token, for an agent or a cloud client. The token is shown once. */
-export async function leaseFor(
-  desk: Desk,
-  asked: Leasing,
-): Promise<{ token: string; hash: string; expiresAt: number | null }> {
+export type Leased = {
+  /** shown once */
+  readonly token: string
+  readonly hash: string
+  readonly id: string
+  /** of the holder's key, which is made of the token */
+  readonly did: string
+  readonly expiresAt: number | null
+  readonly lease: Lease
+}
+
+/**
+ * A lease with a bearer token, for an agent or a cloud client.
+ * @throws GRANT_INVALID `{reason: 'malformed', field}` where a member of the lease is none
+ */
+export async function leaseFor(desk: Desk, asked: Leasing): Promise<Leased> {
   const identity = await identityIn(desk.directory)
   const token = createToken()
+  const lease = handLease(identity, asked.lease)
+  // a key of its own, that nobody keeps but who has the token: what it does and owns here is not the owner's
+  const { did } = holderOf(token)
   const grant = signGrant(
     draftGrant({
       type: 'scoped',
       from: identity.owner,
-      // a did of its own, whose key nobody keeps: what it does and owns here is not the owner's
-      to: { name: asked.name, did: createKeyPair().did },
+      to: { name: asked.name, did },
       audience: [identity.did],
       scope: ['lease'],
       level: 'request',
       now: desk.now,
       ttlMs: asked.ttlMs,
+      // a lease that may have children may have them as deep as a chain goes
+      maxDepth: (lease.max_children ?? 0) > 0 ? 3 : 0,
       statusKey: identity.did,
-      lease: handLease(identity, asked),
+      ...(asked.maxAgeMs === undefined ? {} : { maxAgeMs: asked.maxAgeMs }),
+      lease,
     }),
     desk.owner,
   )
@@ -129,7 +145,8 @@ export async function leaseFor(
     grant,
     token_hash: tokenHash(token),
   })
-  return { token, hash, expiresAt: grant.delegation.expires_at }
+  const { id, expires_at: expiresAt } = grant.delegation
+  return { token, hash, id, did, expiresAt, lease }
 }
 
 /** A peer that was shown a grant, by the owner's own name for it where it has one. */

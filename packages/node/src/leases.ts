@@ -41,19 +41,11 @@ export const shareLease = (
   ...(tags.length > 0 ? { label_tags: [...tags] } : {}),
 })
 
-export type LeaseFor = {
-  readonly actions: Lease['actions']
-  readonly paths: readonly string[]
-  readonly branches: readonly string[]
-  readonly level: NonNullable<Lease['labels_max']>
-}
+export type LeaseFor = Pick<Lease, 'actions'> & Partial<Omit<Lease, 'type' | 'actions'>>
 
-/** What an agent or a client is handed: only what is named. */
-export const handLease = (identity: Identity, { actions, paths, branches, level }: LeaseFor): Lease => ({
+/** What an agent or a client is handed: only what is named, in the node's own home where no other is. */
+export const handLease = (identity: Identity, members: LeaseFor): Lease => ({
   type: 'urn:csb:lease:1',
   locations: [`nas://${identity.peer_id}/${identity.home ?? 'none'}`],
-  actions: [...actions],
-  paths: [...paths],
-  branches: [...branches],
-  labels_max: level,
+  ...members,
 })

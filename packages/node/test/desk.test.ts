@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createKeyPair, systemClock, type Identity } from '@csb/core'
+import type { LeaseFor } from '../src/leases.ts'
 import { delegateTo, leaseFor, revokeGrant, shareWith, type Desk } from '../src/authorise.ts'
 import { connect, createClient } from '../src/client.ts'
 import { readJson } from '../src/data-folder.ts'
@@ -52,8 +53,8 @@ describe('what the owner signs', () => {
 
   test('a lease comes with a token that opens what it names and nothing else', async () => {
     const desk = await deskIn()
-    const asked = { name: 'reader', paths: ['/'], branches: ['memory'], level: 'public', ttlMs: 60_000 } as const
-    const { token, hash } = await leaseFor(desk, { ...asked, actions: ['list', 'read'] })
+    const lease: LeaseFor = { actions: ['list', 'read'], paths: ['/'], branches: ['memory'] }
+    const { token, hash } = await leaseFor(desk, { name: 'reader', lease, ttlMs: 60_000 })
     const reader = createClient(desk.client.url, token)
     expect(await reader.call('GET', '/v1/memory')).toMatchObject({ items: [] })
     const entry = { content: 'x', type: 'other', level: 'warm' }

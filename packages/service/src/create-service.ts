@@ -1,5 +1,6 @@
 /** The service: the registry behind the pipeline, and nothing else. */
 import { fail } from '@csb/core'
+import { chargeAnswer, meteredPort } from './metering.ts'
 import type { Context, Operation, Parts } from './operation.ts'
 import { createPipeline } from './pipeline.ts'
 import { createFolding } from './refusals.ts'
@@ -28,7 +29,9 @@ export function createService(parts: Parts): Service {
       const { operation, context } = await admitted(['read', 'write', 'call'], name, (found) =>
         pipeline.admit(caller, found, input, options),
       )
-      return pipeline.conclude(context, operation, async () => operation.run(context, input as never))
+      return pipeline.conclude(context, operation, async () =>
+        chargeAnswer(context, operation, await operation.run(context, input as never)),
+      )
     },
 
     open: async function* (caller, name, input, options: PerformOptions = {}) {
@@ -38,7 +41,11 @@ export function createService(parts: Parts): Service {
       const iterator = operation.run(context, input as never)[Symbol.asyncIterator]()
       try {
         for (;;) {
-          const step = await pipeline.conclude(context, operation, () => iterator.next())
+          const step = await pipeline.conclude(context, operation, async () => {
+            const next = await iterator.next()
+            if (next.done !== true) await chargeAnswer(context, operation, next.value)
+            return next
+          })
           if (step.done === true) return
           yield step.value
         }
@@ -51,7 +58,9 @@ export function createService(parts: Parts): Service {
       const { operation, context } = await admitted(['session'], name, (found) =>
         pipeline.admit(caller, found, input, options),
       )
-      await pipeline.conclude(context, operation, () => operation.run(context, input as never, port))
+      await pipeline.conclude(context, operation, () =>
+        operation.run(context, input as never, meteredPort(context, port)),
+      )
     },
 
     watch: (listener) => {

@@ -15,11 +15,22 @@ import {
   type Lease,
   type Status,
 } from '@csb/core'
-import { checkHeld, draftGrant, grantHash, leaseOf, meet, signGrant, storeGrant } from '@csb/authority'
+import {
+  charge,
+  checkHeld,
+  draftGrant,
+  grantHash,
+  leaseOf,
+  leftOf,
+  meet,
+  signGrant,
+  storeGrant,
+  type Unit,
+} from '@csb/authority'
 import { commitFiles, getRef } from '@csb/files'
 import { getNote, notePath, renderNote } from '@csb/memory'
 import { createHandoff, handoffBranch, newHandoffId, openResult, type HandoffFile } from '@csb/sync'
-import { key, type Transaction } from '@csb/store'
+import { key, type Transaction, type View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
 import { peerRights } from './credentials.ts'
 import { refreshStatuses, statusesFor } from './freshness.ts'
@@ -157,7 +168,11 @@ function mint(
   }
   const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
   const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
-  const lease = meet(meet(own, caller) ?? own, asked) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
+  const lease = withLeft(
+    tx,
+    context,
+    meet(meet(own, caller) ?? own, asked) ?? fail('SCOPE_EXCEEDED', { field: 'locations' }),
+  )
   const grant = signGrant(
     draftGrant({
       type: 'single',
@@ -176,6 +191,9 @@ function mint(
   )
   const chain = [...parent, grant]
   storeGrant(tx, { chain })
+  // nobody here sees what is used there: all of it is counted as used now
+  if (lease.budget !== undefined && context.principal.leaseHash !== null)
+    charge(tx, context.principal.leaseHash, lease.budget)
   return createHandoff(
     {
       id,
@@ -195,6 +213,16 @@ function mint(
     clearance,
     now,
   )
+}
+
+/** A budget that goes along is what is left of the caller's. */
+function withLeft(view: View, { principal: { leaseHash } }: Context, lease: Lease): Lease {
+  if (lease.budget === undefined || leaseHash === null) return lease
+  const left = Object.entries(lease.budget).map(([unit, most]) => [
+    unit,
+    Math.min(most, leftOf(view, leaseHash, unit as Unit)),
+  ])
+  return { ...lease, budget: Object.fromEntries(left) as NonNullable<Lease['budget']> }
 }
 
 async function exchange(context: Context, did: string, handoff: Handoff): Promise<unknown> {

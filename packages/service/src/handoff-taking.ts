@@ -140,6 +140,7 @@ async function work(
           files: handoff.files.map(({ path, text }) => ({ path, text })),
         },
         // its reach is the package and its answer: nothing of this node's own home
+        payer: null,
         ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
         signal: AbortSignal.any([context.signal, over]),
       })

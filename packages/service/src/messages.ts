@@ -91,6 +91,7 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       task: accepted.task.id,
       input: inputOf(arrival, accepted, message, standing),
       ceiling: ceilingOf(context, arrival, accepted.task.id, outcome),
+      payer: context.principal.leaseHash,
       mark: standing.mark,
       note: standing.note,
       origin: outcome.kind === 'accepted' ? outcome.root : null,

@@ -15,6 +15,7 @@ import {
 import { createReadList, type View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
+import { chargeCall } from './metering.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
@@ -53,9 +54,10 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
       let principal: Principal | undefined
       try {
         checkSchema(operation.input, input)
-        principal = identify(parts, caller, operation)
+        principal = identify(parts, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
+        await chargeCall({ ...parts, principal }, operation, input)
       } catch (error) {
         const reason = toNodeError(error)
         await refuse({ caller, operation, run, ...(principal === undefined ? {} : { principal }) }, reason)
@@ -80,15 +82,27 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
 }
 
 /** @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED */
-function identify(parts: Parts, caller: Caller, operation: Operation): Principal {
+function identify(parts: Parts, caller: Caller, operation: Operation, input: unknown): Principal {
   if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
   // a session is with the node whose key the stream proved: a token proves no key
   if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
-  return principalOf(parts.store.view(), caller, {
-    self: parts.key.did,
-    owner: parts.identity.owner.did,
-    now: parts.clock.now(),
-  })
+  const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now() }
+  try {
+    return principalOf(parts.store.view(), caller, options)
+  } catch (error) {
+    if (!isNodeError(error, 'LEASE_EXPIRED') || !isLooking(parts, operation, input)) throw error
+    return principalOf(parts.store.view(), caller, { ...options, isLooking: true })
+  }
+}
+
+/**
+ * Does it only show what is there? That is what every view goes on doing when a lease is over.
+ * @clause L1.3
+ */
+function isLooking(parts: Parts, operation: Operation, input: unknown): boolean {
+  if (operation.kind !== 'read' && operation.kind !== 'stream') return false
+  const action = operation.needs?.(input as never, parts).action
+  return action === 'read' || action === 'list'
 }
 
 const visitor = (caller: Caller): Principal => ({

@@ -29,12 +29,16 @@ import {
 } from '@csb/agents'
 import {
   allows,
+  charge,
   createToken,
   draftGrant,
   dropToken,
   findGrant,
   grantHash,
+  leftOf,
   meet,
+  payFor,
+  refund,
   signGrant,
   storeGrant,
   tokenHash,
@@ -60,6 +64,8 @@ export type RunInit = {
   readonly input: Readonly<Record<string, unknown>>
   /** the most its lease may reach */
   readonly ceiling: Lease
+  /** hash of the lease on whose account it is done; null where nobody's */
+  readonly payer: string | null
   readonly signal: AbortSignal
 }
 
@@ -77,7 +83,10 @@ export type PreparedRun = {
  */
 export async function prepareRun(context: Context, init: RunInit): Promise<PreparedRun> {
   const { store, config, key: nodeKey } = context
-  const timeoutMs = init.agent.timeout_ms ?? config.agents?.timeout_ms ?? 120_000
+  const mostMs = init.agent.timeout_ms ?? config.agents?.timeout_ms ?? 120_000
+  const leftMs = init.payer === null ? mostMs : leftOf(context.store.view(), init.payer, 'wall_ms')
+  if (leftMs === 0) fail('SCOPE_EXCEEDED', { field: 'budget.wall_ms', lease: init.payer })
+  const timeoutMs = Math.min(mostMs, leftMs)
   // a run that may reach nothing gets no way to ask either
   const token = (init.ceiling.paths ?? []).length > 0 ? createToken() : undefined
   const minted = await store.transact((tx) => mintRunLease(tx, context, init, timeoutMs, token))
@@ -119,11 +128,16 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
           ...(token === undefined ? {} : { CSB_URL: context.httpUrl(), CSB_TOKEN: token }),
         },
       })
+      const began = context.clock.now()
       try {
         yield* command
       } finally {
-        // what a run was given to ask with ends with the run, not with its lease
-        if (token !== undefined) await store.transact((tx) => dropToken(tx, token))
+        const leftOver = timeoutMs - Math.max(0, context.clock.now() - began)
+        await store.transact((tx) => {
+          // what a run was given to ask with ends with the run, not with its lease
+          if (token !== undefined) dropToken(tx, token)
+          if (init.payer !== null && leftOver > 0) refund(tx, init.payer, { wall_ms: leftOver })
+        })
       }
     },
   }
@@ -163,7 +177,12 @@ function mintRunLease(
     parts.key,
   )
   const chain = [...parent, grant]
-  storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
+  const hash = storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
+  if (init.payer !== null) {
+    payFor(tx, hash, init.payer)
+    // all of its time ahead: what it did not take is given back, and a crash gives nothing back
+    charge(tx, init.payer, { wall_ms: timeoutMs })
+  }
   return { grant, lease, chain }
 }
 
@@ -217,6 +236,8 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
     const verdict = principal.lease === null ? { ok: false as const, field: 'lease' } : allows(principal.lease, request)
     if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, path, branch })
   }
+  const bytes = files.reduce((sum, { text }) => sum + utf8(text).byteLength, 0)
+  if (principal.leaseHash !== null) charge(tx, principal.leaseHash, { bytes_written: bytes })
   const done = commitFiles(tx, {
     home,
     branch,

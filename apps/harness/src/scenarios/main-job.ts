@@ -260,10 +260,7 @@ async function fromTheCloud({ step, say, prove }: Stage, { nas, gateway }: Cast)
   step("A cloud client, with the stock A2A client, reaches the NAS's agent through the gateway")
   const { token } = await leaseFor(await gateway.desk(), {
     name: 'cloud client',
-    actions: ['send'],
-    paths: [],
-    branches: [],
-    level: 'public',
+    lease: { actions: ['send'] },
     ttlMs: 3_600_000,
   })
   const client = await connectCloud(`${gateway.client.url}/agents/${nas.did}/clerk/agent-card.json`, token)

@@ -1,7 +1,7 @@
-/** csb delegate, share, trust, lease, grants, revoke: what only the owner may say. */
+/** csb delegate, share, trust: who may speak for the owner, see the home, be believed here. */
 import { Option, type Command } from 'commander'
-import { LEVELS, type Grant, type Lease, type Level } from '@csb/core'
-import { delegateTo, leaseFor, revokeGrant, shareWith, type Peer, type Revoked } from '@csb/node'
+import { LEVELS, type Grant, type Level } from '@csb/core'
+import { delegateTo, shareWith } from '@csb/node'
 import { acting, collect, durationOf, listOf, named, route, type Stand } from '../context.ts'
 import { t } from '../texts.ts'
 
@@ -22,16 +22,6 @@ type Trusting = {
   readonly clearance: Level
   readonly remove?: boolean
 }
-type Leasing = {
-  readonly for: string
-  readonly actions: string
-  readonly paths?: string
-  readonly branches?: string
-  readonly level: Level
-  readonly ttl: number
-}
-type Granted = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
-
 const DAY_MS = 86_400_000
 const RANKS: readonly Rank[] = ['inform', 'request', 'execute', 'override']
 
@@ -68,51 +58,6 @@ export function authorityCommands(program: Command): void {
     .addOption(levelOption('--clearance <level>', t('option.clearance')))
     .option('--remove', t('option.remove'))
     .action(acting<Trusting, [string | undefined]>(trust))
-  leaseCommands(program)
-}
-
-function leaseCommands(program: Command): void {
-  program
-    .command('lease')
-    .description(t('lease.about'))
-    .requiredOption('--for <name>', t('option.for'))
-    .option('--actions <list>', t('option.actions'), 'send')
-    .option('--paths <list>', t('option.paths'))
-    .option('--branches <list>', t('option.branches'))
-    .addOption(levelOption('--level <level>', t('option.clearance')))
-    .option('--ttl <duration>', t('option.ttl'), durationOf, 7 * DAY_MS)
-    .action(
-      acting<Leasing>(async ({ desk, out }, _args, { for: name, actions, paths = '', branches = '', level, ttl }) => {
-        const made = await leaseFor(await desk(), {
-          name,
-          actions: listOf(actions) as Lease['actions'],
-          paths: listOf(paths),
-          branches: listOf(branches),
-          level,
-          ttlMs: ttl,
-        })
-        out.answer(made, t('lease.done', { name, token: made.token }))
-      }),
-    )
-  program
-    .command('grants')
-    .description(t('grants.about'))
-    .action(
-      acting(async ({ client, out }) => {
-        const found = await (await client()).call<{ items: Granted[] }>('GET', '/v1/grants')
-        out.answer(found, found.items.map(grantText).join('\n'))
-      }),
-    )
-  program
-    .command('revoke <grant>')
-    .description(t('revoke.about'))
-    .option('--tell <did>', t('option.tell'), collect)
-    .action(
-      acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
-        const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
-        out.answer(done, revokedText(done))
-      }),
-    )
 }
 
 async function delegate({ desk, out }: Stand, _args: readonly [], options: Delegating): Promise<void> {
@@ -163,20 +108,4 @@ async function trust({ client, out }: Stand, [did]: [string | undefined], option
   const body = { did, name, ceiling, clearance: { level: clearance, tags: [] } }
   const entry = await node.call('POST', '/v1/trust', body)
   out.answer(entry, t('trust.done', { name: named(name ?? did, did), ceiling }))
-}
-
-/** Who has heard, and when those who have not stop by themselves. */
-function revokedText({ target, reached, unreached }: Revoked): string {
-  const who = ({ name, did }: Peer) => named(name ?? t('peer.unnamed'), did)
-  return [
-    t('revoke.done', { target }),
-    ...reached.map((peer) => t('revoke.reached', { who: who(peer) })),
-    ...unreached.map((peer) => t('revoke.unreached', { who: who(peer), at: new Date(peer.ends_at).toISOString() })),
-  ].join('\n')
-}
-
-function grantText({ hash, revoked, grant: { delegation } }: Granted): string {
-  const { id, grantor, grantor_key, grantee, grantee_key, level } = delegation
-  const parties = `${named(grantor, grantor_key)} -> ${named(grantee, grantee_key)}`
-  return `${hash.slice(0, 19)}  ${id}  ${parties}  ${level}${revoked ? t('grants.revoked') : ''}`
 }

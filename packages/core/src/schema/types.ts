@@ -1212,6 +1212,26 @@ token_hash?: string
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "AuthorityAttenuate".
+ */
+export interface AuthorityAttenuate {
+/**
+ * who it is for, at most 128 characters
+ */
+name: string
+/**
+ * members of a lease (grant-v1) that differ from the parent's
+ */
+lease: {
+[k: string]: unknown | undefined
+}
+/**
+ * default an hour, or what is left of the parent's life
+ */
+ttl_ms?: number
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "AuthorityReceive".
  */
 export interface AuthorityReceive {

@@ -1,8 +1,10 @@
 /** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
-import { fail, type Clearance, type Grant } from '@csb/core'
+import { fail, type Clearance, type Grant, type Lease } from '@csb/core'
 import {
+  attenuate,
   grantHash,
   hasGrant,
+  holderOf,
   listGrants,
   listTrust,
   noteUntold,
@@ -54,6 +56,28 @@ export const authorityOperations: readonly Operation[] = [
     run: async (context: Context, input: { grant: unknown; chain?: readonly unknown[]; token_hash?: string }) => {
       const { leaf, leafHash } = await accept(context, [...(input.chain ?? []), input.grant], input.token_hash)
       return { hash: leafHash, id: leaf.delegation.id }
+    },
+  },
+  {
+    name: 'authority.attenuate',
+    input: 'AuthorityAttenuate',
+    kind: 'write',
+    open: 'lease',
+    run: async (context: Context, input: { name: string; lease: Partial<Lease>; ttl_ms?: number }) => {
+      const { caller, principal, key, clock } = context
+      // to hand on what one may do is to change who may do what
+      if (principal.lease?.capabilities?.includes('C') !== true) fail('SCOPE_EXCEEDED', { field: 'capabilities' })
+      // only who shows the token can sign for its holder
+      const token = caller.kind === 'bearer' ? caller.token : fail('UNAUTHENTICATED')
+      const signer = principal.did === key.did ? key : holderOf(token)
+      const { name, lease, ttl_ms: ttlMs } = input
+      const asked = { name, lease, ...(ttlMs === undefined ? {} : { ttlMs }) }
+      const made = await context.write(
+        (tx) => attenuate(tx, { chain: principal.chain, asked, self: key.did, now: clock.now() }, signer),
+        ({ hash, grant }) => ({ grant: hash, id: grant.delegation.id, parent: principal.leaseHash }),
+      )
+      const { id, expires_at } = made.grant.delegation
+      return { token: made.token, hash: made.hash, id, expires_at, lease: made.grant.authorization_details?.[0] }
     },
   },
   {

@@ -1,0 +1,152 @@
+/** csb lease, grants, revoke: what is handed out, what there is, what ends. */
+import { readFile } from 'node:fs/promises'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { LEVELS, fail, fromUtf8, parseBounded, type Grant, type Lease, type Level } from '@csb/core'
+import { leaseFor, revokeGrant, type LeaseFor, type Leased, type Peer, type Revoked } from '@csb/node'
+import { acting, collect, countOf, durationOf, fromCaller, given, listOf, named, type Stand } from '../context.ts'
+import { inline } from '../terminal.ts'
+import { t } from '../texts.ts'
+
+type Leasing = {
+  readonly for: string
+  readonly file?: string
+  readonly actions?: string
+  readonly paths?: string
+  readonly deny?: string
+  readonly branches?: string
+  readonly level?: Level
+  readonly tag?: string[]
+  readonly floor?: Level
+  readonly capability?: string[]
+  readonly gate?: string[]
+  readonly budget?: Budget
+  readonly children?: number
+  readonly ttl: number
+}
+type Budget = NonNullable<Lease['budget']>
+type Granted = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
+
+const DAY_MS = 86_400_000
+const FILE_BYTES = 64 * 1024
+/** What a node counts. */
+const UNITS = ['calls', 'bytes_read', 'bytes_written', 'wall_ms'] as const
+
+export function leaseCommands(program: Command): void {
+  program.commandsGroup(t('group.authority'))
+  program
+    .command('lease')
+    .description(t('lease.about'))
+    .requiredOption('--for <name>', t('option.for'))
+    .option('--file <path>', t('lease.file'))
+    .option('--actions <list>', t('option.actions'))
+    .option('--paths <list>', t('option.paths'))
+    .option('--deny <list>', t('lease.deny'))
+    .option('--branches <list>', t('option.branches'))
+    .addOption(new Option('--level <level>', t('option.clearance')).choices(LEVELS))
+    .option('--tag <tag>', t('option.tag'), collect)
+    .addOption(new Option('--floor <level>', t('lease.floor')).choices(LEVELS))
+    .option('--capability <B|C>', t('lease.capability'), collect)
+    .option('--gate <action>', t('lease.gate'), collect)
+    .option('--budget <unit=n>', t('lease.budget'), budgetOf)
+    .option('--children <n>', t('lease.children'), countOf)
+    .option('--ttl <duration>', t('option.ttl'), durationOf, 7 * DAY_MS)
+    .action(
+      acting<Leasing>(async ({ desk, out }, _args, options) => {
+        const lease = await leaseOf(options)
+        const made = await leaseFor(await desk(), { name: options.for, lease, ttlMs: options.ttl })
+        out.answer(made, leaseText(options.for, made))
+      }),
+    )
+  program.command('grants').description(t('grants.about')).action(acting(grants))
+  program
+    .command('revoke <grant>')
+    .description(t('revoke.about'))
+    .option('--tell <did>', t('option.tell'), collect)
+    .action(
+      acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
+        const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
+        out.answer(done, revokedText(done))
+      }),
+    )
+}
+
+/** The lease in a file, with what was said beside it over it. */
+async function leaseOf(options: Leasing): Promise<LeaseFor> {
+  const { file, actions, paths, deny, branches, level, floor, tag, capability, gate, budget, children } = options
+  const { type: _type, ...read } = file === undefined ? { type: undefined } : await readLease(fromCaller(file))
+  const members = {
+    ...read,
+    ...given({
+      actions: actions === undefined ? undefined : listOf(actions),
+      paths: paths === undefined ? undefined : listOf(paths),
+      deny_paths: deny === undefined ? undefined : listOf(deny),
+      branches: branches === undefined ? undefined : listOf(branches),
+      labels_max: level,
+      label_tags: tag,
+      label_floor: floor,
+      capabilities: capability,
+      gates: gate,
+      budget,
+      max_children: children,
+    }),
+  } as Partial<LeaseFor>
+  return { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
+}
+
+/** `authorization_details` as a file: the list, its one entry, or the document around it. */
+async function readLease(path: string): Promise<Partial<Lease>> {
+  const text = fromUtf8(await readFile(path).catch((error: unknown) => fail('NOT_FOUND', { file: path }, error)))
+  const value = parseBounded(text ?? '', FILE_BYTES) as { authorization_details?: unknown } | null
+  const list = value?.authorization_details ?? value
+  const [entry, ...more] = Array.isArray(list) ? list : [list]
+  if (typeof entry !== 'object' || entry === null || more.length > 0)
+    fail('INVALID_INPUT', { file: path, reason: 'one lease is expected' })
+  return entry as Partial<Lease>
+}
+
+/** `calls=100,bytes_written=1000000` */
+function budgetOf(text: string, before: Budget | undefined): Budget {
+  const budget: Budget = { ...before }
+  for (const part of listOf(text)) {
+    const [unit, amount = ''] = part.split('=')
+    const known = UNITS.find((one) => one === unit)
+    if (known === undefined || !/^[0-9]{1,15}$/.test(amount)) throw new InvalidArgumentError(t('usage.budget'))
+    budget[known] = Number(amount)
+  }
+  return budget
+}
+
+function leaseText(name: string, { token, hash, did, expiresAt, lease }: Leased): string {
+  const list = (values: readonly string[] = []) => (values.length === 0 ? '-' : values.map(inline).join(', '))
+  return t('lease.done', {
+    name: named(name, did),
+    token,
+    hash,
+    actions: list(lease.actions),
+    paths: list(lease.paths),
+    branches: list(lease.branches),
+    level: lease.labels_max,
+    until: expiresAt === null ? t('gate.ever') : new Date(expiresAt).toISOString(),
+  })
+}
+
+async function grants({ client, out }: Stand): Promise<void> {
+  const found = await (await client()).call<{ items: Granted[] }>('GET', '/v1/grants')
+  out.answer(found, found.items.map(grantText).join('\n'))
+}
+
+function grantText({ hash, revoked, grant: { delegation } }: Granted): string {
+  const { id, grantor, grantor_key, grantee, grantee_key, level } = delegation
+  const parties = `${named(grantor, grantor_key)} -> ${named(grantee, grantee_key)}`
+  return `${hash.slice(0, 19)}  ${inline(id)}  ${parties}  ${level}${revoked ? t('grants.revoked') : ''}`
+}
+
+/** Who has heard, and when those who have not stop by themselves. */
+function revokedText({ target, reached, unreached }: Revoked): string {
+  const who = ({ name, did }: Peer) => named(name ?? t('peer.unnamed'), did)
+  return [
+    t('revoke.done', { target }),
+    ...reached.map((peer) => t('revoke.reached', { who: who(peer) })),
+    ...unreached.map((peer) => t('revoke.unreached', { who: who(peer), at: new Date(peer.ends_at).toISOString() })),
+  ].join('\n')
+}
