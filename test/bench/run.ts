@@ -1,8 +1,13 @@
-/** npm run bench [-- wire|store ...]: figures side by side with their anchors, in one run. */
+/** npm run bench [-- wire|store|files ...]: figures side by side with their anchors, in one run. */
+import { benchFiles } from './files.ts'
 import { benchStore } from './store.ts'
 import { benchWire } from './wire.ts'
 
-const BENCHES: Readonly<Record<string, () => Promise<void>>> = { store: benchStore, wire: benchWire }
+const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
+  store: benchStore,
+  wire: benchWire,
+  files: benchFiles,
+}
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !Object.hasOwn(BENCHES, name))

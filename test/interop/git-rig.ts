@@ -20,8 +20,8 @@ export type GitNode = {
   readonly folder: string
   /** a folder for work trees */
   readonly work: string
-  /** address of the home, with the token in it */
-  url(token?: string): string
+  /** address of the home, or of another one, with the token in it */
+  url(token?: string, home?: string): string
   close(): Promise<void>
 }
 
@@ -31,8 +31,16 @@ const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? []
 export const HAS_GIT = Number(major) * 1000 + Number(minor) >= 2029
 export const SKIPPED = 'git 2.29 or newer is not here'
 
-/** Start a node with an empty home. */
-export async function openGitNode(hash: Hash): Promise<GitNode> {
+/** A data folder with homes of one hash, and no node running on it. */
+export type GitFolder = {
+  readonly folder: string
+  readonly directory: string
+  readonly homes: readonly string[]
+  readonly token: string
+}
+
+/** Make a data folder. @param more homes besides the first */
+export async function makeGitFolder(hash: Hash, more = 0): Promise<GitFolder> {
   const folder = await mkdtemp(join(tmpdir(), 'csb-git-'))
   const directory = join(folder, 'node')
   const { identity, token } = await initNode({
@@ -42,11 +50,27 @@ export async function openGitNode(hash: Hash): Promise<GitNode> {
     withHome: true,
     now: systemClock.now(),
   })
-  const home = hash === 'sha256' ? (identity.home ?? '') : await addHome(directory, identity, hash)
-  const flags = { port: 0, listen: ['/ip4/127.0.0.1/tcp/0'], mdns: false, logLevel: 'silent' } as const
-  const node = await startNode(directory, await readSettings(directory, { ...flags, listen: [...flags.listen] }, {}))
+  const homes = hash === 'sha256' ? [identity.home ?? ''] : []
+  while (homes.length <= more) homes.push(await addHome(directory, identity, hash))
+  return { folder, directory, homes, token }
+}
+
+/** Start a node with an empty home. */
+export async function openGitNode(hash: Hash): Promise<GitNode> {
+  return startGitNode(await makeGitFolder(hash))
+}
+
+/** Start a node in a folder; closing it removes the folder. */
+export async function startGitNode({ folder, directory, homes, token }: GitFolder): Promise<GitNode> {
+  const [home = ''] = homes
+  const settings = await readSettings(
+    directory,
+    { port: 0, listen: ['/ip4/127.0.0.1/tcp/0'], mdns: false, logLevel: 'silent' },
+    {},
+  )
+  const node = await startNode(directory, settings)
   const work = join(folder, 'work')
-  await mkdir(work)
+  await mkdir(work, { recursive: true })
   return {
     node,
     client: createClient(node.url, token),
@@ -54,7 +78,7 @@ export async function openGitNode(hash: Hash): Promise<GitNode> {
     token,
     folder: directory,
     work,
-    url: (other = token) => `${node.url.replace('http://', `http://git:${other}@`)}/git/${home}.git`,
+    url: (other = token, its = home) => `${node.url.replace('http://', `http://git:${other}@`)}/git/${its}.git`,
     close: async () => {
       await node.stop()
       await rm(folder, { recursive: true, force: true })

@@ -151,7 +151,7 @@ export const LIMITS = {
   /** Objects of a push that are written in one batch. */
   packBatchBytes: 4 * MiB,
   /** Bodies that one walk through history keeps in memory. */
-  objectCacheBytes: 16 * MiB,
+  objectCacheBytes: 8 * MiB,
   /** A message of a commit; what is longer belongs into a file. */
   commitMessageChars: 4096,
   /** Text that a merge compares line by line; what is larger is merged as a whole. */

@@ -4,7 +4,7 @@
  * Every read is hashed again. A blob whose bytes were forgotten is neither read nor written any more.
  */
 import { createHash, hash as digest } from 'node:crypto'
-import { LIMITS, fail, isNodeError, utf8 } from '@csb/core'
+import { LIMITS, fail, isNodeError } from '@csb/core'
 import { key, type Transaction, type View } from '@csb/store'
 import { decodeCommit, encodeCommit, type Commit } from './commit.ts'
 import type { ObjectKind } from './entry.ts'
@@ -93,9 +93,12 @@ export const isErased = (view: View, home: string, mark: string): boolean => vie
 
 /** Id of a body, hex. */
 export function oidOf(name: HashName, kind: ObjectKind, body: Uint8Array): string {
-  const header = utf8(`${kind} ${body.byteLength}\0`)
-  if (body.byteLength < SMALL_BYTES) return digest(name, Buffer.concat([header, body]), 'hex')
-  return createHash(name).update(header).update(body).digest('hex')
+  const header = `${kind} ${body.byteLength}\0`
+  if (body.byteLength >= SMALL_BYTES) return createHash(name).update(header).update(body).digest('hex')
+  const framed = Buffer.allocUnsafe(header.length + body.byteLength)
+  framed.write(header, 'latin1')
+  framed.set(body, header.length)
+  return digest(name, framed, 'hex')
 }
 
 /** The length of an id tells its hash: no id of the one is an id of the other. */
@@ -106,7 +109,8 @@ export const hashOfOid = (oid: string): HashName => (oid.length === OID_BYTES.sh
  * @throws NOT_FOUND also where it is of another kind; FORGOTTEN, TOO_LARGE, OBJECT_DAMAGED
  */
 export function readObject(view: View, home: string, oid: string, kind: ObjectKind): Buffer {
-  if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
+  // nothing but blobs is ever forgotten
+  if (kind === 'blob' && isErased(view, home, oid)) fail('FORGOTTEN', { home, oid })
   const found = (isOid(oid) ? bodyOf(view, home, oid) : undefined) ?? fail('NOT_FOUND', { home, oid })
   if (oidOf(hashOfOid(oid), found.kind, found.body) !== oid) fail('OBJECT_DAMAGED', { home, oid })
   if (found.kind !== kind) fail('NOT_FOUND', { home, oid, wanted: kind, found: found.kind })

@@ -30,8 +30,6 @@ const CHUNK_BYTES = 64 * 1024
 const FOLDER_DIGIT = 0x34
 const LINK_DIGIT = 0x36
 const SPACE = 0x20
-/** Between so many objects others have their turn. */
-const TURN = 512
 
 /** Find out which objects go. @throws NOT_FOUND, OBJECT_DAMAGED */
 export async function packFor(view: View, home: string, plan: FetchPlan, options: PackOptions): Promise<OutgoingPack> {
@@ -78,12 +76,7 @@ export function markTree(view: View, home: string, root: Uint8Array, into: OidLi
 
 const isLinkElsewhere = (body: Buffer, at: number): boolean => body[at + 1] === LINK_DIGIT && body[at + 6] === SPACE
 
-async function* entriesOf(
-  view: View,
-  home: string,
-  sent: OidList,
-  theirs: OidList | undefined,
-): AsyncGenerator<Uint8Array> {
+function* entriesOf(view: View, home: string, sent: OidList, theirs: OidList | undefined): Generator<Uint8Array> {
   const head = Buffer.alloc(12)
   head.write('PACK')
   head.writeUInt32BE(2, 4)
@@ -95,7 +88,6 @@ async function* entriesOf(
     if (entry.code === CODES.pieces) yield* piecesEntry(view, home, oid, entry)
     else if (entry.base === undefined || isThere(entry.base, sent, theirs)) yield entry.value
     else yield rebuilt(view, home, oid)
-    if (number % TURN === TURN - 1) await Promise.resolve()
   }
 }
 
@@ -125,11 +117,11 @@ function* piecesEntry(view: View, home: string, oid: string, entry: StoredEntry)
 }
 
 /** Small entries together, the checksum behind the last one. */
-async function* chunked(entries: AsyncIterable<Uint8Array>, name: 'sha1' | 'sha256'): AsyncGenerator<Uint8Array> {
+async function* chunked(entries: Iterable<Uint8Array>, name: 'sha1' | 'sha256'): AsyncGenerator<Uint8Array> {
   const hash = createHash(name)
   let held: Uint8Array[] = []
   let heldBytes = 0
-  for await (const entry of entries) {
+  for (const entry of entries) {
     held.push(entry)
     heldBytes += entry.byteLength
     if (heldBytes < CHUNK_BYTES) continue

@@ -23,6 +23,8 @@ export type Body = { readonly kind: ObjectKind; readonly body: Buffer }
 export type Pieces = { readonly count: number; readonly bytes: number }
 
 const PIECES_BYTES = 12
+/** What is inflated is written into one buffer of the right length: zlib takes none that is smaller. */
+const LEAST_CHUNK_BYTES = 64
 
 /** Undefined where there is none. @throws OBJECT_DAMAGED */
 export function storedAt(view: View, home: string, oid: string): StoredEntry | undefined {
@@ -190,9 +192,25 @@ export async function dropObject(tx: Transaction, home: string, oid: string): Pr
   for (const row of keysOf(tx, home, oid)) tx.del(row)
 }
 
+/** The body of an entry that stands by itself. @throws OBJECT_DAMAGED, TOO_LARGE */
+export const wholeIn = (view: View, home: string, oid: string, value: Uint8Array): Body =>
+  wholeBody(
+    view,
+    home,
+    oid,
+    orDamaged(oid, () => parseEntry(value, oid.length / 2)),
+  )
+
+/** What the delta in an entry makes of its base. @throws OBJECT_DAMAGED */
+export const deltaApplied = (base: Uint8Array, value: Uint8Array, oid: string): Buffer =>
+  orDamaged(oid, () => applyDelta(base, inflated(parseEntry(value, oid.length / 2)), LIMITS.blobBytes))
+
 /** What is deflated in an entry. @throws MALFORMED */
 export function inflated({ value, start, size }: StoredEntry): Buffer {
-  const body = inflateSync(value.subarray(start), { maxOutputLength: Math.max(size, 1) })
+  const body = inflateSync(value.subarray(start), {
+    maxOutputLength: Math.max(size, 1),
+    chunkSize: Math.max(size, LEAST_CHUNK_BYTES),
+  })
   return body.byteLength === size ? body : fail('MALFORMED', { reason: 'length of what is deflated' })
 }
 

@@ -1,10 +1,13 @@
 /** Packs made by hand, sound or not, and what it takes to push one. */
 import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { deflateSync } from 'node:zlib'
+import { expect } from 'vitest'
 import type { Store } from '@csb/store'
 import { checkTips, getRef, listRefs, moveRef, receivePack, type Home, type PushRules } from '../src/index.ts'
 import { encodeHeader } from '../src/entry.ts'
-import { NOW } from './open-home.ts'
+import { NOW, snapshot } from './open-home.ts'
 
 const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const
 export type Kind = keyof typeof CODES
@@ -59,6 +62,32 @@ export function makerOf(hash: 'sha1' | 'sha256') {
   }
 }
 
+/** Objects of a SHA-256 home. */
+export const make = makerOf('sha256')
+
+/** A pack of one commit with a file `a`. */
+export function simple() {
+  const blob = make.blob('hello\n')
+  const tree = make.tree(['100644', 'a', blob.oid])
+  const commit = make.commit(tree.oid)
+  return { blob, tree, commit, entries: [blob, tree, commit].map(make.whole) }
+}
+
+/** The push is refused with that code and nothing is changed, neither in the store nor beside it. */
+export async function refuses(
+  store: Store,
+  home: Home,
+  pack: Uint8Array,
+  tip: string,
+  code: string,
+  rules: Parameters<typeof push>[4] = {},
+) {
+  const before = await snapshot(store)
+  await expect(push(store, home, pack, tip, rules)).rejects.toEqual(expect.objectContaining({ code }))
+  expect(await snapshot(store)).toEqual(before)
+  expect((await readdir(dirname(store.directory))).filter((name) => name.startsWith('push-'))).toEqual([])
+}
+
 /** The bytes in chunks of a length that fits nothing. */
 export async function* inChunks(bytes: Uint8Array, length = 997): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += length) yield bytes.subarray(at, at + length)
@@ -80,8 +109,8 @@ export async function push(
     const stage = await incoming.store(history)
     await store.transact((tx) => {
       stage(tx)
-      const expect = getRef(tx, home.id, branch)?.commit ?? null
-      moveRef(tx, home.id, branch, { expect, to: tip, now: NOW })
+      const head = getRef(tx, home.id, branch)?.commit ?? null
+      moveRef(tx, home.id, branch, { expect: head, to: tip, now: NOW })
     })
     return history.commits
   } finally {

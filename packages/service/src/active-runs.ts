@@ -1,6 +1,7 @@
 /** The runs that are going on now, in memory only: to cancel them, to note what they read, to wake who waits. */
 import { createTaskBus, type TaskBus } from '@csb/agents'
 import type { ReadEntry } from '@csb/store'
+import { createPackCache, type PackCache } from './pack-cache.ts'
 
 export type Runs = {
   readonly bus: TaskBus
@@ -9,6 +10,8 @@ export type Runs = {
   /** reads of a run that its own requests make, by run id */
   readonly reads: Map<string, ReadList>
   readonly turns: Turns
+  /** packs of the git view that were sent lately */
+  readonly packs: PackCache
 }
 
 type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
@@ -37,6 +40,7 @@ export const createRuns = (): Runs => ({
   active: new Map(),
   reads: new Map(),
   turns: createTurns(),
+  packs: createPackCache(),
 })
 
 function createTurns(): Turns {

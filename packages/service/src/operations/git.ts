@@ -5,6 +5,7 @@ import {
   commonOf,
   createHistory,
   createObjectView,
+  epochOf,
   getHome,
   hasForgotten,
   isEnough,
@@ -13,6 +14,7 @@ import {
   type FetchRequest,
 } from '@csb/files'
 import { checkWants, refsSeen, type SeenRef } from '../git-view.ts'
+import { KEPT_PACK_BYTES } from '../pack-cache.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { pushOperation } from './git-push.ts'
 
@@ -83,16 +85,57 @@ async function* fetchPack(context: Context, home: string, input: Fetch): AsyncGe
   const isDeepening = input.depth !== undefined || input.since !== undefined || (input.not ?? []).length > 0
   const isGoing = input.done === true || ready
   if (!isGoing && !isDeepening) return
-  const plan = await planFetch(view, home, requestOf(input, common, refs))
+  const isNew = common.length === 0 && !isDeepening && (input.shallow ?? []).length === 0
+  if (isNew) yield* wholePack(context, home, input)
+  else yield* partPack(context, home, input, requestOf(input, common, refs), isGoing)
+}
+
+/** For a client that has nothing; the same is sent to the next one. */
+async function* wholePack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
+  const { runs, store } = context
+  const epoch = epochOf(store.view(), home)
+  const wish = `${[...input.wants].sort().join(' ')} ${input.include_tags === true ? 'tags' : ''}`
+  const known = runs.packs.find(home, epoch, wish)
+  const pack = known ?? (await makePack(context, home, input))
+  yield { kind: 'ends', shallow: pack.shallow, unshallow: [] }
+  yield { kind: 'progress', text: `Sending ${pack.objects} objects` }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of pack.chunks) {
+    context.signal.throwIfAborted()
+    bytes += chunk.byteLength
+    if (bytes <= KEPT_PACK_BYTES) chunks.push(chunk)
+    yield { kind: 'pack', bytes: chunk }
+  }
+  if (known === undefined && bytes <= KEPT_PACK_BYTES) {
+    runs.packs.keep(home, epoch, wish, { shallow: pack.shallow, objects: pack.objects, chunks })
+  }
+}
+
+async function makePack(context: Context, home: string, input: Fetch) {
+  const view = context.store.view()
+  const request = { wants: input.wants, haves: [], shallow: [] }
+  const plan = await planFetch(createObjectView(view, home), home, request)
+  const pack = await packFor(view, home, plan, { thin: false, includeTags: input.include_tags === true })
+  return { shallow: plan.shallow, objects: pack.objects, chunks: pack.bytes() }
+}
+
+async function* partPack(
+  context: Context,
+  home: string,
+  input: Fetch,
+  request: FetchRequest,
+  isGoing: boolean,
+): AsyncGenerator<FetchEvent> {
+  const view = context.store.view()
+  const plan = await planFetch(createObjectView(view, home), home, request)
   yield { kind: 'ends', shallow: plan.shallow, unshallow: plan.unshallow }
   if (!isGoing) return
-  const pack = await packFor(context.store.view(), home, plan, {
-    thin: input.thin === true,
-    includeTags: input.include_tags === true,
-  })
+  const options = { thin: input.thin === true, includeTags: input.include_tags === true }
+  const pack = await packFor(view, home, plan, options)
   yield { kind: 'progress', text: `Sending ${pack.objects} objects` }
   for await (const bytes of pack.bytes()) {
-    if (context.signal.aborted) throw context.signal.reason
+    context.signal.throwIfAborted()
     yield { kind: 'pack', bytes }
   }
 }
