@@ -28,6 +28,7 @@ import {
 } from '@csb/files'
 import { projectCommit } from '@csb/guard'
 import type { Transaction } from '@csb/store'
+import { refsSeen } from '../git-view.ts'
 import { askGate } from '../gates.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
@@ -176,6 +177,8 @@ async function rulesOf(context: Context, home: string, lines: readonly Line[]): 
     heads: [
       ...(await listRefs(view, home)).map(({ commit }) => commit),
       ...(await listTags(view, home)).map(({ commit }) => commit),
+      // what a lower reader was shown is whole as well, though no branch leads to it
+      ...(seesEverything(clearance) ? [] : (await refsSeen(context, home)).map(({ oid, peeled }) => peeled ?? oid)),
     ],
     onPath: (path) => {
       for (const { kind, branch } of branches) {
