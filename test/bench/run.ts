@@ -1,4 +1,5 @@
-/** npm run bench [-- wire|store|files ...]: figures side by side with their anchors, in one run. */
+/** npm run bench [-- wire|store|files|authority ...]: figures side by side with their anchors, in one run. */
+import { benchAuthority } from './authority.ts'
 import { benchFiles } from './files.ts'
 import { benchStore } from './store.ts'
 import { benchWire } from './wire.ts'
@@ -7,6 +8,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   store: benchStore,
   wire: benchWire,
   files: benchFiles,
+  authority: benchAuthority,
 }
 
 const asked = process.argv.slice(2)

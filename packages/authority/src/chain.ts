@@ -6,14 +6,15 @@
  * document; {@link verifyChain} runs them all. Needs no network and no store.
  * @clause L1.2, DEL-003.3.2
  */
-import { LIMITS, type Grant, type Lease } from '@csb/core'
-import { checkGrantSignature, checkType, grantHash, leaseOf, readGrant, sizeOf } from './grant.ts'
+import { LIMITS, digestOf, type Grant, type Lease } from '@csb/core'
+import { chainKey, type ChainCache } from './chain-cache.ts'
+import { checkGrantSignature, checkType, leaseOf, readGrant, signedBytes, sizeOf } from './grant.ts'
 import { isSubset } from './lease.ts'
 import { isAtMost, isAudienceWithin, isFor, isScopeWithin, type Rank } from './rank.ts'
 import { reasonOf, refuse, type Reason } from './reasons.ts'
 
-/** One grant of a chain with its name. */
-export type Link = { readonly grant: Grant; readonly hash: string }
+/** One grant of a chain with its name, and, where it was just read, with what its grantor signed. */
+export type Link = { readonly grant: Grant; readonly hash: string; readonly signed?: Uint8Array }
 
 /** Says whether one of `by` revoked the grant of that hash. */
 export type RevocationCheck = (hash: string, by: readonly string[]) => boolean
@@ -30,6 +31,8 @@ export type ChainCheck = {
   readonly audience?: string
   /** true: one that is over passes as well, for what it may still look at */
   readonly mayBeOver?: boolean
+  /** chains that were verified before need not be again */
+  readonly cache?: ChainCache
 }
 
 export type VerifiedChain = {
@@ -48,17 +51,26 @@ export type VerifiedChain = {
  * @throws GRANT_INVALID `{reason, link?, field?}`
  * @clause L1.2
  */
-export function verifyChain({ chain, now, isRevoked, trustedRoot, audience, mayBeOver }: ChainCheck): VerifiedChain {
-  const links = readChain(chain)
-  checkJoints(links)
-  checkTypes(links)
+export function verifyChain(check: ChainCheck): VerifiedChain {
+  const { chain, now, isRevoked, trustedRoot, audience, mayBeOver, cache } = check
+  const name = cache === undefined || chain.length > LIMITS.chainLinks ? undefined : chainKey(chain)
+  const known = name === undefined ? undefined : cache?.find(name)
+  const links = known ?? readChain(chain)
+  if (known === undefined) {
+    checkJoints(links)
+    checkTypes(links)
+  }
   checkAudience(links, audience)
-  checkScope(links)
-  checkLevel(links)
+  if (known === undefined) {
+    checkScope(links)
+    checkLevel(links)
+  }
   checkTimes(links, now, mayBeOver)
   checkRoot(links, (did) => trustedRoot(did) !== undefined)
   checkRevoked(links, isRevoked)
-  checkSignatures(links)
+  if (known === undefined) checkSignatures(links)
+  // only now: what fails later than its words were checked is not worth remembering
+  if (known === undefined && name !== undefined) cache?.keep(name, links)
   return verified(links)
 }
 
@@ -69,11 +81,13 @@ export function verifyChain({ chain, now, isRevoked, trustedRoot, audience, mayB
 export function readChain(chain: readonly unknown[]): readonly Link[] {
   if (chain.length === 0) refuse('chain_shape')
   if (chain.length > LIMITS.chainLinks) refuse('too_deep')
-  if (sizeOf(chain) > LIMITS.chainBytes) refuse('malformed', { field: 'size' })
+  const bytes = sizeOf(chain)
+  if (bytes > LIMITS.chainBytes) refuse('malformed', { field: 'size' })
   return chain.map((value, link) =>
     at(link, () => {
-      const grant = readGrant(value)
-      return { grant, hash: grantHash(grant) }
+      const grant = readGrant(value, bytes > LIMITS.grantBytes ? sizeOf(value) : bytes)
+      const signed = signedBytes(grant)
+      return { grant, hash: digestOf(signed), signed }
     }),
   )
 }
@@ -146,7 +160,7 @@ export function revokersOf(links: readonly Link[], link: number): readonly strin
 
 /** @throws GRANT_INVALID with `weak_key`, `bad_signature` */
 export function checkSignatures(links: readonly Link[]): void {
-  links.forEach(({ grant }, link) => at(link, () => checkGrantSignature(grant)))
+  links.forEach(({ grant, signed }, link) => at(link, () => checkGrantSignature(grant, signed)))
 }
 
 /**

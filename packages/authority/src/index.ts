@@ -12,6 +12,7 @@ export {
   type Party,
 } from './grant.ts'
 export { verifyChain, type ChainCheck } from './chain.ts'
+export { createChainCache, type ChainCache } from './chain-cache.ts'
 export {
   AUTHORITY_KEY,
   attachAuthority,

@@ -9,6 +9,7 @@
 import { fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import type { View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
+import type { ChainCache } from './chain-cache.ts'
 import { reasonOf } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
@@ -49,6 +50,8 @@ export type PrincipalOptions = {
   readonly now: number
   /** The request only looks: an expired lease serves for that. Not one that was made for a single task. */
   readonly isLooking?: boolean
+  /** chains whose signatures were checked before; whether they hold now is asked all the same */
+  readonly chains?: ChainCache
 }
 
 /**
@@ -117,6 +120,7 @@ function current(view: View, chain: readonly Grant[], options: PrincipalOptions)
       trustedRoot: (did) => (did === owner ? { ceiling: 'override' } : undefined),
       isRevoked: (hash, by) => isRevoked(view, hash, by),
       mayBeOver: isLooking && chain.every(({ delegation }) => delegation.type !== 'single'),
+      ...(options.chains === undefined ? {} : { cache: options.chains }),
     })
     return verified.lease === null ? fail('LEASE_REQUIRED', { lease: verified.leafHash }) : verified
   } catch (error) {

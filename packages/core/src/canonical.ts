@@ -13,11 +13,38 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
  * @throws INVALID_INPUT for NaN, Infinity, lone surrogates, functions, symbols, bigint, or cycles deeper than 64
  */
 export function canonicalize(value: unknown): string {
-  return write(value, 0)
+  return isInOrder(value, 0) ? JSON.stringify(value) : write(value, 0)
+}
+
+const DEEPEST = 64
+/** Letters below U+0300 are well formed and NFC as they stand: nothing combines, nothing is a surrogate. */
+const LATIN = /^[^\u0300-\uffff]*$/
+
+/** Plain JSON with its members in order: the runtime writes the same text as {@link write}, several times faster. */
+function isInOrder(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return value.isWellFormed()
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object') return typeof value === 'boolean'
+  if (value === null) return true
+  if (depth >= DEEPEST) return false
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) if (!isInOrder(value[at], depth + 1)) return false
+    return true
+  }
+  // what is of a class may have a form of its own, which no canonical text has
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false
+  let previous: string | undefined
+  for (const key of Object.keys(value)) {
+    if ((previous !== undefined && previous >= key) || !key.isWellFormed()) return false
+    const member = (value as Record<string, unknown>)[key]
+    if (member !== undefined && !isInOrder(member, depth + 1)) return false
+    previous = key
+  }
+  return true
 }
 
 function write(value: unknown, depth: number): string {
-  if (depth > 64) fail('INVALID_INPUT', { reason: 'too deep to canonicalize' })
+  if (depth > DEEPEST) fail('INVALID_INPUT', { reason: 'too deep to canonicalize' })
   if (value === null || value === true || value === false) return String(value)
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) fail('INVALID_INPUT', { reason: 'not a finite number' })
@@ -56,40 +83,60 @@ export type StrictOptions = {
  */
 export function parseStrict(text: string, options: StrictOptions = {}): Json {
   const maxBytes = options.maxBytes ?? LIMITS.grantBytes
-  if (Buffer.byteLength(text) > maxBytes) fail('TOO_LARGE', { maxBytes })
+  if (isLarger(text, maxBytes)) fail('TOO_LARGE', { maxBytes })
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
     fail('MALFORMED', { reason: 'not JSON' }, error)
   }
-  checkStrict(value, options.maxDepth ?? LIMITS.jsonDepth)
-  if (canonicalize(value) !== text) fail('MALFORMED', { reason: 'not canonical JSON' })
+  const isOrdered = isStrictInOrder(value, options.maxDepth ?? LIMITS.jsonDepth)
+  const canonical = isOrdered ? JSON.stringify(value) : write(value, 0)
+  if (canonical !== text) fail('MALFORMED', { reason: 'not canonical JSON' })
   return value as Json
 }
+
+/** A unit of a string is at most three bytes of UTF-8: what is far below the bound need not be counted. */
+const isLarger = (text: string, maxBytes: number): boolean =>
+  text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes
 
 /**
  * The same demands on a value that came parsed (a member of a larger message).
  * @throws MALFORMED with the reason
  */
 export function checkStrict(value: unknown, maxDepth: number = LIMITS.jsonDepth): void {
+  isStrictInOrder(value, maxDepth)
+}
+
+/** @returns whether members stand in canonical order, so that the runtime writes the canonical text */
+function isStrictInOrder(value: unknown, maxDepth: number): boolean {
   if (maxDepth < 0) fail('MALFORMED', { reason: 'too deep' })
-  if (typeof value === 'number') {
+  if (typeof value === 'string') checkString(value)
+  else if (typeof value === 'number') {
     if (!Number.isSafeInteger(value) || Object.is(value, -0)) fail('MALFORMED', { reason: 'not an integer' })
-  } else if (typeof value === 'string') {
-    checkString(value)
-  } else if (Array.isArray(value)) {
-    for (const item of value) checkStrict(item, maxDepth - 1)
   } else if (typeof value === 'object' && value !== null) {
-    for (const [key, item] of Object.entries(value)) {
-      if (key === '__proto__') fail('MALFORMED', { reason: '__proto__' })
-      checkString(key)
-      checkStrict(item, maxDepth - 1)
-    }
+    return Array.isArray(value)
+      ? value.reduce<boolean>((ordered, item) => isStrictInOrder(item, maxDepth - 1) && ordered, true)
+      : areMembersInOrder(value, maxDepth)
   }
+  return true
+}
+
+function areMembersInOrder(object: object, maxDepth: number): boolean {
+  let ordered = true
+  let previous: string | undefined
+  for (const key of Object.keys(object)) {
+    if (key === '__proto__') fail('MALFORMED', { reason: '__proto__' })
+    checkString(key)
+    if (!isStrictInOrder((object as Record<string, unknown>)[key], maxDepth - 1)) ordered = false
+    if (previous !== undefined && previous >= key) ordered = false
+    previous = key
+  }
+  return ordered
 }
 
 function checkString(text: string): void {
+  if (LATIN.test(text)) return
   if (!text.isWellFormed()) fail('MALFORMED', { reason: 'lone surrogate' })
   if (text.normalize('NFC') !== text) fail('MALFORMED', { reason: 'not NFC' })
 }
@@ -99,7 +146,7 @@ function checkString(text: string): void {
  * @throws TOO_LARGE, MALFORMED
  */
 export function parseBounded(text: string, maxBytes: number, maxDepth = 32): unknown {
-  if (Buffer.byteLength(text) > maxBytes) fail('TOO_LARGE', { maxBytes })
+  if (isLarger(text, maxBytes)) fail('TOO_LARGE', { maxBytes })
   scan(text, maxDepth)
   try {
     return JSON.parse(text) as unknown

@@ -40,7 +40,9 @@ export function fromBase64Url(text: string): Uint8Array | undefined {
   return bytes.toString('base64url') === text ? new Uint8Array(bytes) : undefined
 }
 
-export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
+const encoder = new TextEncoder()
+
+export const utf8 = (text: string): Uint8Array => encoder.encode(text)
 
 /** @returns undefined where the bytes are not well-formed UTF-8 */
 export function fromUtf8(bytes: Uint8Array): string | undefined {

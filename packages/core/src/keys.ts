@@ -36,6 +36,10 @@ const PEER_PREFIX = Uint8Array.of(0x00, 0x24, 0x08, 0x01, 0x12, 0x20)
 
 const seeds = new WeakMap<KeyPair, Uint8Array>()
 
+/** Reading base58 costs an eighth of a signature check, and the same few keys come again and again. */
+const publicKeys = new Map<string, Uint8Array>()
+const KEYS_KEPT = 1024
+
 /** @param seed 32-byte RFC 8032 seed; omitted: a new random one */
 export function createKeyPair(seed: Uint8Array = random(32)): KeyPair {
   if (seed.byteLength !== 32) fail('INVALID_INPUT', { reason: 'an Ed25519 seed is 32 bytes' })
@@ -66,7 +70,11 @@ export const peerIdFromPublicKey = (publicKey: Uint8Array): string =>
 
 /** @returns 32 bytes, or undefined where it is not an Ed25519 did:key in its one spelling */
 export function publicKeyFromDid(did: string): Uint8Array | undefined {
-  return did.startsWith('did:key:z') && did.length <= 64 ? payload(did.slice(9), DID_PREFIX) : undefined
+  const known = publicKeys.get(did)
+  if (known !== undefined) return known
+  const publicKey = did.startsWith('did:key:z') && did.length <= 64 ? payload(did.slice(9), DID_PREFIX) : undefined
+  if (publicKey !== undefined) remember(publicKeys, did, publicKey)
+  return publicKey
 }
 
 /** @returns 32 bytes, or undefined where it is not an Ed25519 peer id */
@@ -120,7 +128,6 @@ const WEAK_KEYS = new Set([
 export const isWeakKey = (publicKey: Uint8Array): boolean => WEAK_KEYS.has(toHex(publicKey))
 
 const verifiers = new Map<string, KeyObject>()
-const VERIFIERS_KEPT = 1024
 
 /**
  * Check a signature. Small-order keys and malleable signatures are refused, so all nodes agree.
@@ -137,9 +144,13 @@ function verifierOf(did: string): KeyObject | undefined {
   const publicKey = publicKeyFromDid(did)
   if (publicKey === undefined || isWeakKey(publicKey)) return undefined
   const verifier = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' })
-  if (verifiers.size >= VERIFIERS_KEPT) verifiers.clear()
-  verifiers.set(did, verifier)
+  remember(verifiers, did, verifier)
   return verifier
+}
+
+function remember<T>(kept: Map<string, T>, did: string, value: T): void {
+  if (kept.size >= KEYS_KEPT) kept.clear()
+  kept.set(did, value)
 }
 
 /**

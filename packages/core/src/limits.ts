@@ -31,6 +31,8 @@ export const LIMITS = {
   grantBytes: 64 * KiB,
   chainBytes: 256 * KiB,
   chainLinks: 5,
+  /** Verified chains that are remembered, of at most 256 KiB each and most often of 3. */
+  chainsKept: 512,
   jsonDepth: 16,
   nameChars: 128,
   scopeTokens: 32,

@@ -5,7 +5,7 @@
  * includes it, so a re-spelled signature can not change a document's hash.
  */
 import { canonicalize } from './canonical.ts'
-import { digestOf, fromBase64Url, toBase64Url, utf8 } from './digest.ts'
+import { digestOf, fromBase64Url, toBase64Url } from './digest.ts'
 import { verifySignature, type KeyPair } from './keys.ts'
 
 /** The kinds of signed document. A signature for one is worthless for another. */
@@ -25,11 +25,13 @@ export const DOMAINS = {
 
 export type Domain = keyof typeof DOMAINS
 
-const bytesOf = (domain: Domain, body: unknown): Uint8Array => utf8(`${DOMAINS[domain]}\n${canonicalize(body)}`)
+/** What is signed and hashed: the domain line and the canonical text of a document without its signature member. */
+export const documentBytes = (domain: Domain, body: unknown): Uint8Array =>
+  Buffer.from(`${DOMAINS[domain]}\n${canonicalize(body)}`)
 
 /** @returns `ed25519:` and 86 base64url characters */
 export function signDocument(domain: Domain, body: unknown, key: KeyPair): string {
-  return `ed25519:${toBase64Url(key.sign(bytesOf(domain, body)))}`
+  return `ed25519:${toBase64Url(key.sign(documentBytes(domain, body)))}`
 }
 
 /**
@@ -38,10 +40,15 @@ export function signDocument(domain: Domain, body: unknown, key: KeyPair): strin
  * @param did the signer
  */
 export function verifyDocument(domain: Domain, body: unknown, signature: unknown, did: string): boolean {
+  return verifyDocumentBytes(documentBytes(domain, body), signature, did)
+}
+
+/** The same for bytes that were made before, see {@link documentBytes}. */
+export function verifyDocumentBytes(signed: Uint8Array, signature: unknown, did: string): boolean {
   if (typeof signature !== 'string' || !signature.startsWith('ed25519:')) return false
   const bytes = fromBase64Url(signature.slice('ed25519:'.length))
-  return bytes !== undefined && verifySignature(did, bytesOf(domain, body), bytes)
+  return bytes !== undefined && verifySignature(did, signed, bytes)
 }
 
 /** `sha256:<hex>` over the same bytes that are signed. */
-export const documentHash = (domain: Domain, body: unknown): string => digestOf(bytesOf(domain, body))
+export const documentHash = (domain: Domain, body: unknown): string => digestOf(documentBytes(domain, body))

@@ -1,5 +1,6 @@
 /** The service: the registry behind the pipeline, and nothing else. */
 import { fail } from '@csb/core'
+import { createChainCache } from '@csb/authority'
 import { chargeAnswer, meteredPort } from './metering.ts'
 import type { Context, Operation, Parts } from './operation.ts'
 import { createPipeline } from './pipeline.ts'
@@ -12,7 +13,7 @@ export function createService(parts: Parts): Service {
   const emit = (event: ServiceEvent) => {
     for (const listener of listeners) listener(event)
   }
-  const pipeline = createPipeline(parts, createFolding(parts.clock), emit)
+  const pipeline = createPipeline(parts, createFolding(parts.clock), emit, createChainCache())
 
   const admitted = async <K extends Operation['kind']>(
     kinds: readonly K[],

@@ -9,6 +9,7 @@ import {
   checkHeld,
   clearanceOfLease,
   principalOf,
+  type ChainCache,
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
@@ -36,7 +37,7 @@ type Known = {
   readonly principal?: Principal
 }
 
-export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipeline {
+export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chains: ChainCache): Pipeline {
   const refuse = async (known: Known, error: NodeError): Promise<void> => {
     const folded = folding.admit([actorOf(known), known.operation.name, error.code].join(' '))
     if (folded === undefined) return
@@ -54,7 +55,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
       let principal: Principal | undefined
       try {
         checkSchema(operation.input, input)
-        principal = identify(parts, caller, operation, input)
+        principal = identify({ ...parts, chains }, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
         await chargeCall({ ...parts, principal }, operation, input)
@@ -82,11 +83,16 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit): Pipe
 }
 
 /** @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED */
-function identify(parts: Parts, caller: Caller, operation: Operation, input: unknown): Principal {
+function identify(
+  { chains, ...parts }: Parts & { readonly chains: ChainCache },
+  caller: Caller,
+  operation: Operation,
+  input: unknown,
+): Principal {
   if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
   // a session is with the node whose key the stream proved: a token proves no key
   if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
-  const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now() }
+  const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now(), chains }
   try {
     return principalOf(parts.store.view(), caller, options)
   } catch (error) {

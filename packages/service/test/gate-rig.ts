@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createFakeClock, createKeyPair, fail, type Identity, type Lease } from '@csb/core'
 import {
+  createChainCache,
   createToken,
   draftGrant,
   grantHash,
@@ -41,7 +42,7 @@ export async function openRig() {
   const home = await store.transact((tx) => createHome(tx, { owner: owner.did, origin: node.did, now: NOW }))
   const parts = partsOf(store, clock, home.id)
   const service = createService(parts)
-  const pipeline = createPipeline(parts, createFolding(clock), () => undefined)
+  const pipeline = createPipeline(parts, createFolding(clock), () => undefined, createChainCache())
   const lease = (extra: Partial<Lease>): Lease => ({
     type: 'urn:csb:lease:1',
     locations: [locationOf(node.did, home.id)],
