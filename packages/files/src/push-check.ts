@@ -39,7 +39,10 @@ export type PushedHistory = {
 
 const SYMLINK = '120000'
 const LINK_BYTES = 4096
-const [LABELS_FOLDER] = LABELS_PATH.split('/')
+/** Entries of decoded trees that are kept: some 20 MB. */
+const KEPT_ENTRIES = 100_000
+const UNFOLDED = /^[a-z0-9._ -]*$/
+const LABELS_FOLDER = LABELS_PATH.slice(0, LABELS_PATH.indexOf('/'))
 const OWN_TRAILER = /^csb-[a-z0-9-]*\s*:/im
 /** Code points that no system shows, and some leave out when they compare names. */
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
@@ -68,7 +71,8 @@ export function checkPush(seen: PackView, home: string, tips: readonly string[],
     const parents = commit.parents.map((parent) => commitAt(seen, home, parent, undefined).tree)
     for (const parent of commit.parents.filter(isKnown)) grounds.add(parent)
     walk.folder(commit.tree, parents, '')
-    checkLabels(seen.view, home, commit.tree, parents)
+    if (parents.length === 0 || parents.some((parent) => walk.labelsOf(parent) !== walk.labelsOf(commit.tree)))
+      checkLabels(seen.view, home, commit.tree, parents)
     queue.push(...commit.parents)
   }
   return { commits, objects, grounds: [...grounds] }
@@ -92,6 +96,7 @@ function commitAt(seen: PackView, home: string, oid: string, rules: PushRules | 
 function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds: ReadonlySet<string>) {
   const objects = new Set<string>()
   const { view } = seen
+  const trees = createTrees(seen, home)
   let built: { readonly size: number; readonly list: OidList } | undefined
   /** What neither comes along nor is in the trees that new commits build on is not there for who pushes. */
   const need = (oid: string, path: string): void => {
@@ -122,9 +127,9 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
   }
   const folder = (tree: string, parents: readonly string[], above: string): void => {
     if (parents.includes(tree)) return
-    const before = parents.map((parent) => new Map(readTree(view, home, parent).map((entry) => [entry.name, entry])))
+    const before = parents.map((parent) => trees.names(parent))
     need(tree, above)
-    const entries = treeAt(seen, home, tree, above)
+    const entries = trees.entries(tree, above)
     objects.add(tree)
     checkTwins(entries, above)
     for (const entry of entries) {
@@ -147,7 +152,33 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
       if (!names.has(name) && others.every((other) => other.has(name))) touch(above + name)
     }
   }
-  return { objects, folder }
+  /** The folder of the labels in a root tree. */
+  const labelsIn = (tree: string): string | undefined => trees.names(tree).get(LABELS_FOLDER)?.oid
+  return { objects, folder, labelsOf: labelsIn }
+}
+
+/** Trees as they are decoded: each is asked for as it comes and again as what the next one builds on. */
+function createTrees(seen: PackView, home: string) {
+  const kept = new Map<string, { readonly entries: TreeEntry[]; readonly names: ReadonlyMap<string, TreeEntry> }>()
+  let count = 0
+  const get = (oid: string, above: string) => {
+    const known = kept.get(oid)
+    if (known !== undefined) return known
+    const entries = treeAt(seen, home, oid, above)
+    const tree = { entries, names: new Map(entries.map((entry) => [entry.name, entry])) }
+    kept.set(oid, tree)
+    count += entries.length
+    for (const [oldest, { entries: gone }] of kept) {
+      if (count <= KEPT_ENTRIES || oldest === oid) break
+      kept.delete(oldest)
+      count -= gone.length
+    }
+    return tree
+  }
+  return {
+    entries: (oid: string, above: string): readonly TreeEntry[] => get(oid, above).entries,
+    names: (oid: string): ReadonlyMap<string, TreeEntry> => get(oid, '').names,
+  }
 }
 
 function treeAt(seen: PackView, home: string, oid: string, above: string): TreeEntry[] {
@@ -165,15 +196,20 @@ function treeAt(seen: PackView, home: string, oid: string, above: string): TreeE
 
 /** Names that some system takes for one and the same file. @throws INVALID_INPUT */
 function checkTwins(entries: readonly TreeEntry[], above: string): void {
+  // names that are spelled in the one way that nothing folds are no twins of one another
+  if (entries.every(({ name }) => UNFOLDED.test(name))) return
   const names = new Map<string, string>()
   for (const { name } of entries) {
-    const folded = name.replace(UNSEEN, '').normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+    const folded = UNFOLDED.test(name) ? name : foldedName(name)
     const twin = names.get(folded)
     if (twin !== undefined)
       fail('INVALID_INPUT', { reason: 'two names that some systems take for one', path: above + name, twin })
     names.set(folded, name)
   }
 }
+
+const foldedName = (name: string): string =>
+  name.replace(UNSEEN, '').normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /** A link is relative, and at no step of its way above the root. @throws INVALID_INPUT */
 function checkLink(target: Buffer, path: string): void {
