@@ -63,6 +63,7 @@ const CASES: readonly Case[] = [
   { name: 'handoff', args: () => [did, 'clerk', 'Summarise.'], code: EXIT.unreachable },
   { name: 'trust', args: () => [did, '--name', 'friend'] },
   { name: 'share', args: () => [did] },
+  { name: 'inbox' },
   { name: 'delegate', args: () => ['--audience', did, '--scope', 'reports'] },
   { name: 'lease', args: () => ['--for', 'client'] },
   { name: 'grants' },

@@ -15,6 +15,7 @@ export {
 } from './record.ts'
 export type { AgentEvent, AgentResult } from './output.ts'
 export { createReply, failureUpdate } from './reply.ts'
+export { listReceived } from './inbox.ts'
 export { GENERATION } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'
 export {

@@ -22,7 +22,8 @@ export {
   type AuthorityInit,
 } from './message.ts'
 export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } from './message-check.ts'
-export { listTrust, trust, trusted, untrust } from './trust.ts'
+export type { Claim } from './spoken.ts'
+export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
 export {
   checkFresh,
@@ -40,15 +41,17 @@ export {
   createToken,
   dropToken,
   findGrant,
+  grantsNamed,
   hasGrant,
   listGrants,
   storeGrant,
   tokenHash,
 } from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
+export { charge, isMetered, leftOf, payFor, refund, type Unit } from './budget.ts'
+export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
+export { attenuate, holderOf } from './attenuate.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
-export { charge, isMetered, leftOf, payFor, refund, type Amounts, type Unit } from './budget.ts'
-export { attenuate, holderOf, type Attenuated, type Attenuation } from './attenuate.ts'
 export {
   appendRecord,
   effectiveNow,

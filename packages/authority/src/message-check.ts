@@ -8,6 +8,7 @@
 import {
   LIMITS,
   canonicalize,
+  digestOf,
   isNodeError,
   verifyDocument,
   type Authority,
@@ -35,17 +36,14 @@ import {
 import { checkDocument, checkSigner } from './grant.ts'
 import { authorityCopies, payloadDigest, signedPart } from './message.ts'
 import { isAtMost, isScopeWithin, type Rank } from './rank.ts'
-import { reasonOf, refuse, type Reason } from './reasons.ts'
+import { refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { consumeGrant, consumeNonce, isReplayed, isUsed } from './replay.ts'
 import { isRevoked } from './revocation.ts'
 import { checkFresh, staleLink, takeStatuses } from './status.ts'
-import { trusted } from './trust.ts'
-
-/** The steps of DEL-003 3.2 by number, from 1. The eighth is what a failure of the others leads to. */
-export const STEPS = ['attached', 'received', 'trusted', 'scope', 'level', 'expiry', 'accepted', 'downgraded'] as const
-
-export type StepName = (typeof STEPS)[number]
+import { checkSpokenLevel, checkSpokenScope, checkSpokenTime, isClaim, spokenFor, type Claim } from './spoken.ts'
+import { walk, type Downgraded, type StepName } from './steps.ts'
+import { trusted, type TrustEntry } from './trust.ts'
 
 /** It carries no authority and claims none: an ordinary message. */
 export type Absent = { readonly kind: 'absent' }
@@ -67,17 +65,6 @@ export type Accepted = {
   readonly chain: readonly Grant[]
   /** its status keys said nothing young enough: it may have been revoked meanwhile; never with execute or override */
   readonly isStale: boolean
-  /** steps that passed */
-  readonly steps: readonly StepName[]
-}
-
-/** It claims authority that does not hold: treat it as an ordinary message, and say so. */
-export type Downgraded = {
-  readonly kind: 'downgraded'
-  /** number of the step that failed, 1 to 7 */
-  readonly step: number
-  readonly stepName: StepName
-  readonly reason: Reason
   /** steps that passed */
   readonly steps: readonly StepName[]
 }
@@ -115,38 +102,67 @@ export async function verifyAuthority(tx: Transaction, check: AuthorityCheck): P
   const copies = [...(check.copies ?? []), ...authorityCopies(check.body)].filter((copy) => copy !== undefined)
   if (copies.length === 0) return { kind: 'absent' }
   const now = effectiveNow(tx, check.now)
+  const time = { told: check.now, now }
+  if (isClaim(copies[0])) return claimed(tx, check, copies, time)
   const found: Partial<Finding> = {}
-  const passed: StepName[] = []
-  const steps: readonly (readonly [StepName, () => void | Promise<void>])[] = [
-    ['attached', () => void (found.authority = attached(copies))],
-    ['received', () => received(tx, check, known(found.authority))],
-    ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority), now))],
-    ['scope', () => coversScope(known(found.authority), known(found.links))],
-    ['level', () => coversLevel(known(found.authority), known(found.links), known(found.root).ceiling)],
-    ['expiry', () => isCurrent(tx, check, known(found.authority), known(found.links), now)],
-    ['accepted', () => consume(tx, known(found.authority), known(found.links), now)],
-  ]
-  for (const [name, run] of steps) {
-    try {
-      await run()
-      passed.push(name)
-    } catch (error) {
-      const reason = reasonOf(error)
-      if (reason === undefined) throw error
-      const isClockBehind = reason === 'expired' && check.now + LIMITS.clockSkewMs < now
-      const step = STEPS.indexOf(name) + 1
-      return {
-        kind: 'downgraded',
-        step,
-        stepName: name,
-        reason: isClockBehind ? 'clock_suspect' : reason,
-        steps: passed,
-      }
-    }
-  }
+  const passed = await walk(
+    [
+      ['attached', () => void (found.authority = attached(copies))],
+      ['received', () => received(tx, check, known(found.authority))],
+      ['trusted', () => void Object.assign(found, isTrusted(tx, check, known(found.authority), now))],
+      ['scope', () => coversScope(known(found.authority), known(found.links))],
+      ['level', () => coversLevel(known(found.authority), known(found.links), known(found.root).ceiling)],
+      ['expiry', () => isCurrent(tx, check, known(found.authority), known(found.links), now)],
+      ['accepted', () => consume(tx, known(found.authority), known(found.links), now)],
+    ],
+    time,
+  )
+  if ('kind' in passed) return passed
   const chain = verified(known(found.links))
   const isStale = staleLink(tx, chain.chain, { self: check.self, now }) !== undefined
   return { ...accepted(known(found.authority), chain, known(found.root).name, passed), isStale }
+}
+
+/**
+ * The same steps for a claim without a document: what the owner wrote down of the sender is all that it rests on.
+ * @clause DEL-003.3.3
+ */
+async function claimed(
+  tx: Transaction,
+  { sender }: AuthorityCheck,
+  [claim, ...others]: readonly unknown[],
+  time: { readonly told: number; readonly now: number },
+): Promise<Accepted | Downgraded> {
+  const said = claim as Claim
+  const found: { entry?: TrustEntry } = {}
+  const passed = await walk(
+    [
+      ['attached', () => checkEqual(claim, others)],
+      ['received', () => (sender === undefined ? refuse('holder_mismatch') : undefined)],
+      ['trusted', () => void (found.entry = spokenFor(tx, sender))],
+      ['scope', () => checkSpokenScope(said, known(found.entry))],
+      ['level', () => checkSpokenLevel(said, known(found.entry))],
+      ['expiry', () => checkSpokenTime(said, known(found.entry), time.now)],
+      ['accepted', () => undefined],
+    ],
+    time,
+  )
+  if ('kind' in passed) return passed
+  const { did, speaks } = known(found.entry)
+  return {
+    kind: 'accepted',
+    level: said.level,
+    delegatedBy: speaks?.name ?? '',
+    root: did,
+    holder: did,
+    scope: said.scope,
+    delegationId: said.delegation_id ?? '',
+    leafHash: digestOf(canonicalize(speaks)),
+    lease: null,
+    chain: [],
+    isStale: false,
+    steps: passed,
+  }
 }
 
 /** 1. The message carries one authority, and it can be read. @clause DEL-002.2.2 */
@@ -156,8 +172,12 @@ function attached([first, ...others]: readonly unknown[]): Authority {
   if (Array.isArray(chain) && chain.length > LIMITS.chainLinks) refuse('too_deep')
   if (hasForeignSignature(first)) refuse('bad_signature')
   checkDocument('Authority', first, LIMITS.chainBytes)
-  for (const other of others) if (spelled(other) !== spelled(first)) refuse('ambiguous')
+  checkEqual(first, others)
   return first as Authority
+}
+
+function checkEqual(first: unknown, others: readonly unknown[]): void {
+  for (const other of others) if (spelled(other) !== spelled(first)) refuse('ambiguous')
 }
 
 /** 2. It is for this node, says what this message says, comes for the first time, and its holder signed it. */

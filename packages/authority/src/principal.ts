@@ -101,6 +101,8 @@ export function checkHeld(view: View, { chain, leaseHash }: Pick<Principal, 'cha
 /** The newest grant of the owner to the node itself that has a lease and holds. */
 function ownLease(view: View, options: PrincipalOptions): VerifiedChain {
   for (const chain of chainsOfHolder(view, options.self).toReversed()) {
+    // what the node made out to itself for a run is that run's
+    if (chain.length > 1) continue
     try {
       return current(view, chain, options)
     } catch (error) {

@@ -43,7 +43,7 @@ export function revoke(tx: Transaction, value: unknown, now: number): Revocation
   if (!verifyDocument('revocation', { revocation: body }, signature, body.by)) refuse('bad_signature')
 
   const links = linksOf(tx, body.target)
-  const isParty = links === undefined || revokersOf(links, links.length - 1).includes(body.by)
+  const isParty = links === undefined || partiesOf(links).includes(body.by)
   if (!isParty) fail('DENIED', { reason: 'the signer is no party of that grant', target: body.target })
   const at = key('revoked', body.target, body.by)
   if (!tx.has(at)) tx.putJson(at, { ...document, taken_in_at: now })
@@ -67,6 +67,13 @@ export function isRevoked(view: View, hash: string, by?: readonly string[]): boo
     if (reasonOf(error) === 'revoked') return true
     throw error
   }
+}
+
+/** Who may revoke the last grant: whoever chains name, and its status key, whose word on it is taken anyway. */
+function partiesOf(links: readonly Link[]): readonly string[] {
+  const { revocable, revocation } = links.at(-1)?.grant.delegation ?? {}
+  const told = revocable === true && revocation !== undefined ? [revocation.status_key] : []
+  return [...revokersOf(links, links.length - 1), ...told]
 }
 
 function linksOf(view: View, hash: string): readonly Link[] | undefined {

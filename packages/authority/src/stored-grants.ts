@@ -70,6 +70,9 @@ export function findGrant(view: View, idOrHash: string): readonly Grant[] {
   return chain ?? fail('NOT_FOUND', { grant: idOrHash })
 }
 
+/** Hashes of the grants that bear a delegation id, oldest first. */
+export const grantsNamed = (view: View, id: string): readonly string[] => listOf(view, key('grantById', id))
+
 /** True where the grant of that hash is kept here. */
 export const hasGrant = (view: View, hash: string): boolean => view.has(key('grant', hash))
 

@@ -7,7 +7,7 @@
  */
 import { fail, isLevel, publicKeyFromDid, type Clearance } from '@csb/core'
 import { key, prefix, tail, type Transaction, type View } from '@csb/store'
-import { LEVEL_RANKS, type Rank } from './rank.ts'
+import { LEVEL_RANKS, isAtMost, type Rank } from './rank.ts'
 
 /** One origin or peer that the owner listed. */
 export type TrustEntry = {
@@ -18,6 +18,18 @@ export type TrustEntry = {
   readonly ceiling: Rank
   /** what it may see at most, whatever a grant says; null sets no bound */
   readonly clearance: Clearance | null
+  /** what it may say in somebody's name, as a person told the owner; absent or null: nothing */
+  readonly speaks?: Spoken | null
+}
+
+/** A delegation by word of mouth. */
+export type Spoken = {
+  /** in whose name, as the owner calls them */
+  readonly name: string
+  readonly scope: readonly string[]
+  readonly level: Rank
+  /** ms since epoch; null until it is taken back */
+  readonly until: number | null
 }
 
 export type TrustInput = Omit<TrustEntry, 'clearance'> & { readonly clearance?: Clearance | null }
@@ -27,11 +39,15 @@ export type TrustInput = Omit<TrustEntry, 'clearance'> & { readonly clearance?: 
  * @returns the entry as stored
  * @throws INVALID_INPUT where `did` is no Ed25519 did:key or a value is none of the closed lists
  */
-export function trust(tx: Transaction, { did, name, ceiling, clearance = null }: TrustInput): TrustEntry {
+export function trust(
+  tx: Transaction,
+  { did, name, ceiling, clearance = null, speaks = null }: TrustInput,
+): TrustEntry {
   if (publicKeyFromDid(did) === undefined) fail('INVALID_INPUT', { field: 'did' })
   if (!LEVEL_RANKS.includes(ceiling)) fail('INVALID_INPUT', { field: 'ceiling' })
   if (clearance !== null && !isLevel(clearance.level)) fail('INVALID_INPUT', { field: 'clearance' })
-  const entry: TrustEntry = { did, name, ceiling, clearance }
+  if (speaks !== null && !isAtMost(speaks.level, ceiling)) fail('INVALID_INPUT', { field: 'speaks.level' })
+  const entry: TrustEntry = { did, name, ceiling, clearance, ...(speaks === null ? {} : { speaks }) }
   tx.putJson(key('trust', did), entry)
   return entry
 }

@@ -5,6 +5,7 @@ import {
   appendRecord,
   checkHeld,
   createToken,
+  draftGrant,
   findGrant,
   grantHash,
   listGrants,
@@ -257,4 +258,27 @@ describe('L4.2 what a peer may see of a home', () => {
       refusal('malformed'),
     )
   })
+})
+
+test('the node acts under the grant of its owner, whatever runs have leases meanwhile', async () => {
+  const store = await testStore()
+  const own = ownerGrant({ to: party('nas', node), lease: wideLease({ capabilities: ['C'] }), maxDepth: 2 })
+  const narrow = draftGrant({
+    type: 'single',
+    from: party('nas', node),
+    to: party('run', node),
+    audience: [node.did],
+    scope: ['notes'],
+    level: 'request',
+    now: NOW,
+    ttlMs: HOUR,
+    parent: own,
+    task: 'task_1',
+    lease: wideLease({ actions: ['list'], capabilities: [] }),
+  })
+  await store.transact((tx) => {
+    storeGrant(tx, { chain: [own] })
+    storeGrant(tx, { chain: [own, signGrant(narrow, node)] })
+  })
+  expect(principalOf(store.view(), { kind: 'node' }, options)).toMatchObject({ leaseHash: grantHash(own) })
 })

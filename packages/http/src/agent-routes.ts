@@ -19,6 +19,13 @@ export const AGENT_ROUTES: readonly Route[] = [
     summary: 'Find agents of other nodes by did or capability',
   },
   {
+    method: 'GET',
+    path: '/v1/inbox',
+    operation: 'agents.inbox',
+    input: 'AgentsInbox',
+    summary: 'Messages that came in, and by what authority',
+  },
+  {
     method: 'DELETE',
     path: '/v1/agents/{id}',
     operation: 'agents.detach',

@@ -55,10 +55,16 @@ export async function delegateTo(desk: Desk, asked: Delegating): Promise<{ grant
     }),
     desk.owner,
   )
-  const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant })
   const { id, grantee, scope, level } = grant.delegation
+  // first: a running node that looks at the file must not miss the entry of a grant that it has
   await declare(desk.directory, (list) => [...list, { agent: grantee, scope: [...scope], level, delegation_id: id }])
-  return { grant, hash }
+  try {
+    const { hash } = await desk.client.call<{ hash: string }>('POST', '/v1/grants', { grant, declared: true })
+    return { grant, hash }
+  } catch (error) {
+    await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== id))
+    throw error
+  }
 }
 
 export type Sharing = {
@@ -67,6 +73,11 @@ export type Sharing = {
   readonly tags: readonly string[]
   /** true for another node of the same owner */
   readonly mayWrite: boolean
+}
+
+/** Bring a grant to the node of whoever it is made out to. @throws PEER_UNREACHABLE, or what that node refuses with */
+export async function bringTo(desk: Desk, did: string, grant: Grant): Promise<void> {
+  await desk.client.call('POST', '/v1/grants/send', { did, chain: [grant] })
 }
 
 /** Let a peer see the home's notes up to a level. @returns the signed grant and its hash */

@@ -28,6 +28,7 @@ import { openStore } from '@csb/store'
 import { createWire } from '@csb/wire'
 import { agentEnvironment, type Settings } from './config.ts'
 import { FILES, pathOf, readJson, removeFile, writeJson } from './data-folder.ts'
+import { heedDeclared, watchDeclared } from './declared.ts'
 import { createLog } from './log.ts'
 import { checkPorts, isPortTaken } from './ports.ts'
 import { VERSION } from './version.ts'
@@ -118,6 +119,9 @@ export async function createNode(directory: string, settings: Settings): Promise
     started.defer(() => http.close())
     const jobs = await startJobs(parts, service)
     started.defer(() => jobs.stop())
+    const watching = { directory, service, log }
+    await heedDeclared(watching)
+    started.defer(watchDeclared(watching))
 
     // a command on this machine does not go through the proxy in front
     await writeJson(directory, 'running', { url: localUrl(door.host, http.port), pid: process.pid })

@@ -1,7 +1,7 @@
 /** A2A requests to an agent on another node: an envelope, and authority on it where the caller asked for it. */
 import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
 import { createEnvelope, type JsonObject } from '@csb/agents'
-import { findGrant, isAtMost, payloadDigest, signAuthority, type Rank } from '@csb/authority'
+import { findGrant, isAtMost, payloadDigest, signAuthority, type Claim, type Rank } from '@csb/authority'
 import { refreshStatuses, statusesFor } from './freshness.ts'
 import { showing } from './spreading.ts'
 import type { Body } from './messages.ts'
@@ -56,7 +56,8 @@ async function envelopeOf(context: Context, outbound: Outbound): Promise<Envelop
   const { clock, key } = context
   const { did, agent, body } = outbound
   const { delegation } = outbound
-  const authority = delegation === undefined ? undefined : await authorityOf(context, outbound, delegation)
+  const authority =
+    delegation === undefined ? claimOf(context, outbound) : await authorityOf(context, outbound, delegation)
   const message = (body.params['message'] ?? {}) as JsonObject
   return createEnvelope(
     {
@@ -65,11 +66,21 @@ async function envelopeOf(context: Context, outbound: Outbound): Promise<Envelop
       to: did,
       agent,
       context: typeof message['contextId'] === 'string' && message['contextId'] !== '' ? message['contextId'] : null,
-      ...(authority === undefined ? {} : { authority: authority as never }),
+      ...(authority === undefined ? {} : { authority }),
       body: { jsonrpc: '2.0', id: newId('request', clock.now()), method: body.method, params: { ...body.params } },
     },
     clock.now(),
   )
+}
+
+/**
+ * A level or a scope without a delegation is claimed: it counts where the other owner was told of it, and wrote it down.
+ * @clause DEL-003.3.3
+ */
+function claimOf({ identity, clock }: Context, { level, scope }: Outbound): Claim | undefined {
+  if (level === undefined && scope === undefined) return undefined
+  const { name } = identity.owner
+  return { delegated_by: name, scope: scope ?? ['*'], level: level ?? 'request', issued_at: clock.now() }
 }
 
 /** @throws NOT_FOUND where there is no such delegation, GRANT_INVALID where this node is not its holder */

@@ -1206,6 +1206,10 @@ chain?: {
 [k: string]: unknown | undefined
 }[]
 /**
+ * identity.json names it: when the entry goes, the grant ends
+ */
+declared?: boolean
+/**
  * sha256: and 64 hex digits
  */
 token_hash?: string
@@ -1229,6 +1233,25 @@ lease: {
  * default an hour, or what is left of the parent's life
  */
 ttl_ms?: number
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "AuthorityDeclared".
+ */
+export interface AuthorityDeclared {
+/**
+ * delegation ids that identity.json names now
+ * 
+ * @maxItems 4096
+ */
+ids: string[]
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "AgentsInbox".
+ */
+export interface AgentsInbox {
+limit?: number
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema
@@ -1296,6 +1319,25 @@ level: ("public" | "trusted" | "private" | "sealed")
  * @maxItems 32
  */
 tags: string[]
+}
+/**
+ * what it may say in somebody's name, as a person told the owner
+ */
+speaks?: {
+/**
+ * in whose name, as the owner calls them
+ */
+name: string
+/**
+ * @minItems 1
+ * @maxItems 32
+ */
+scope: string[]
+/**
+ * DEL-002 2.3
+ */
+level: ("inform" | "request" | "execute")
+until: (number | null)
 }
 }
 /**

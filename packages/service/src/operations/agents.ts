@@ -1,5 +1,5 @@
 /** Agents: attach and detach a command, show its card, find agents on other nodes. */
-import { fail, type AgentsAttach, type AgentRecord } from '@csb/core'
+import { LIMITS, fail, type AgentsAttach, type AgentRecord } from '@csb/core'
 import {
   agentCard,
   attachAgent,
@@ -8,14 +8,25 @@ import {
   getAgentRecord,
   listAgentRecords,
   listAgents,
+  listReceived,
   signCard,
   type AgentCard,
   type AttachedAgent,
 } from '@csb/agents'
+import { trusted } from '@csb/authority'
 import { publishRecord } from '../directory.ts'
-import { homeOf, locationOf, reaches, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import {
+  EVERYTHING,
+  homeOf,
+  locationOf,
+  reaches,
+  ruling,
+  type Context,
+  type Operation,
+  type Parts,
+} from '../operation.ts'
 
-const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
+const doing = (action: 'list' | 'send' | 'read') => (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action,
 })
@@ -39,6 +50,18 @@ export const agentOperations: readonly Operation[] = [
     run: async (context: Context) => {
       const agents = await listAgents(context.view)
       return { items: reaches(context, ruling({}, context)) ? agents : agents.map(withoutCommand) }
+    },
+  },
+  {
+    name: 'agents.inbox',
+    input: 'AgentsInbox',
+    kind: 'read',
+    open: 'lease',
+    // of every sender, with their words
+    needs: (input: unknown, parts: Parts) => ({ ...doing('read')(input, parts), label: EVERYTHING }),
+    run: async ({ view }: Context, { limit = LIMITS.listDefault }: { limit?: number }) => {
+      const received = await listReceived(view, limit)
+      return { items: received.map((item) => ({ ...item, name: trusted(view, item.from)?.name ?? null })) }
     },
   },
   {

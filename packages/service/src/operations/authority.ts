@@ -1,14 +1,19 @@
 /** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
-import { fail, type Clearance, type Grant, type Lease } from '@csb/core'
+import { fail, isNodeError, type Clearance, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
+  declaredBefore,
   grantHash,
+  grantsNamed,
   hasGrant,
   holderOf,
   listGrants,
   listTrust,
+  noteDeclared,
   noteUntold,
   revoke,
+  setDeclared,
+  signRevocation,
   storeGrant,
   trust,
   trusted,
@@ -16,11 +21,27 @@ import {
   verifyChain,
   isRevoked,
   type Rank,
+  type Spoken,
 } from '@csb/authority'
 import { answerStatus } from '../freshness.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../spreading.ts'
+
+type Trusting = {
+  readonly did: string
+  readonly name: string
+  readonly ceiling?: Rank
+  readonly clearance?: Clearance
+  readonly speaks?: Spoken
+}
+
+type Accepting = {
+  readonly grant: unknown
+  readonly chain?: readonly unknown[]
+  readonly token_hash?: string
+  readonly declared?: boolean
+}
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -29,7 +50,7 @@ const reading = (_input: unknown, parts: Parts) => ({
 })
 
 /** Check a chain against the origins this node trusts and keep it. */
-async function accept(context: Context, chain: readonly unknown[], tokenHash: string | undefined) {
+async function accept(context: Context, chain: readonly unknown[], tokenHash?: string, isDeclared = false) {
   const now = context.clock.now()
   return context.write(
     (tx) => {
@@ -40,6 +61,7 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash: st
         trustedRoot: (did) => trusted(tx, did),
       })
       storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
+      if (isDeclared) noteDeclared(tx, verified.leaf.delegation.id)
       return verified
     },
     ({ leaf, leafHash }) => ({ grant: leafHash, id: leaf.delegation.id, grantee: leaf.delegation.grantee_key }),
@@ -53,8 +75,9 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
-    run: async (context: Context, input: { grant: unknown; chain?: readonly unknown[]; token_hash?: string }) => {
-      const { leaf, leafHash } = await accept(context, [...(input.chain ?? []), input.grant], input.token_hash)
+    run: async (context: Context, input: Accepting) => {
+      const chain = [...(input.chain ?? []), input.grant]
+      const { leaf, leafHash } = await accept(context, chain, input.token_hash, input.declared)
       return { hash: leafHash, id: leaf.delegation.id }
     },
   },
@@ -88,7 +111,7 @@ export const authorityOperations: readonly Operation[] = [
     run: async (context: Context, _input: unknown, port: MessagePort) => {
       const message = (await port.receive()) as { chain?: unknown; revocation?: unknown; status?: unknown } | undefined
       if (Array.isArray(message?.chain)) {
-        const { leafHash } = await accept(context, message.chain, undefined)
+        const { leafHash } = await accept(context, message.chain)
         await port.send({ accepted: leafHash })
       } else if (message?.status !== undefined) {
         await port.send({ status: await answerStatus(context, message.status) })
@@ -144,12 +167,29 @@ export const authorityOperations: readonly Operation[] = [
     },
   },
   {
+    name: 'authority.declared',
+    input: 'AuthorityDeclared',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: async (context: Context, { ids }: { ids: readonly string[] }) => {
+      const gone = declaredBefore(context.view).filter((id) => !ids.includes(id))
+      const hashes = gone
+        .flatMap((id) => grantsNamed(context.view, id))
+        .filter((hash) => !isRevoked(context.view, hash))
+      for (const target of hashes) await endDeclared(context, target)
+      // last: what a crash keeps from being ended is ended the next time
+      await context.store.transact((tx) => setDeclared(tx, ids))
+      return { revoked: hashes }
+    },
+  },
+  {
     name: 'authority.trust',
     input: 'AuthorityTrust',
     kind: 'write',
     open: 'lease',
     needs: ruling,
-    run: (context: Context, input: { did: string; name: string; ceiling?: Rank; clearance?: Clearance }) =>
+    run: (context: Context, input: Trusting) =>
       context.write(
         (tx) =>
           trust(tx, {
@@ -157,8 +197,14 @@ export const authorityOperations: readonly Operation[] = [
             name: input.name,
             ceiling: input.ceiling ?? 'request',
             clearance: input.clearance ?? { level: 'public', tags: [] },
+            speaks: input.speaks ?? null,
           }),
-        (entry) => ({ trusts: input.did, ceiling: entry.ceiling, clearance: entry.clearance }),
+        ({ ceiling, clearance, speaks }) => ({
+          trusts: input.did,
+          ceiling,
+          clearance,
+          ...(speaks === undefined || speaks === null ? {} : { speaks: { level: speaks.level, scope: speaks.scope } }),
+        }),
       ),
   },
   {
@@ -184,6 +230,20 @@ export const authorityOperations: readonly Operation[] = [
     run: async ({ view }: Context) => ({ items: await listTrust(view) }),
   },
 ]
+
+/** End a grant whose entry is gone from identity.json: the owner has said so, and this node signs what follows. */
+async function endDeclared(context: Context, target: string): Promise<void> {
+  const { clock, key: node } = context
+  try {
+    const document = signRevocation({ target, reason: 'ended', now: clock.now() }, node)
+    const { peers } = await revokeGrant(context, document, [])
+    context.background(spread(context, target, peers))
+  } catch (error) {
+    // one that another node answers for is ended there
+    if (!isNodeError(error, 'DENIED')) throw error
+    context.log('warn', 'a delegation is no longer declared, and is not ended here', { grant: target })
+  }
+}
 
 /** Anybody may bring a revocation; to fill the disk with strangers' ones nobody may. @throws DENIED */
 function knowSigner(context: Context, document: unknown): void {

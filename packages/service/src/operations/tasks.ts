@@ -21,7 +21,9 @@ type Addressed = {
 const sending = (input: Partial<Addressed>, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'send' as const,
-  ...(input.delegation === undefined ? {} : { capability: 'C' as const }),
+  ...(input.delegation === undefined && input.level === undefined && input.scope === undefined
+    ? {}
+    : { capability: 'C' as const }),
 })
 
 const isHere = (input: Addressed, parts: Parts): boolean => input.did === undefined || input.did === parts.key.did
