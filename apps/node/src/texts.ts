@@ -1,5 +1,7 @@
 /** Every sentence the command says to a person, by key. One catalogue; code holds no prose. */
 
+import { RECORD_TEXTS } from './record-texts.ts'
+
 const EN = {
   // on one line with the usage: the whole help has to fit a screen
   'usage.budget': 'A budget is calls=100, bytes_read=1000, bytes_written=1000 or wall_ms=60000.',
@@ -93,7 +95,7 @@ const EN = {
 
   'status.about': 'how the node is',
   'status.line':
-    '{name}  {did}\n  owner    {owner}\n  home     {home}\n  url      {url}\n  peers    {connected} connected, {known} known\n  record   {size} entries\n{addresses}',
+    '{name}  {did}\n  owner    {owner}\n  home     {home}\n  url      {url}\n  peers    {connected} connected, {known} known\n  record   {size} entries, {vouched}\n{addresses}',
   'status.address': '  address  {address}',
 
   'owner.about': "the owner's key: seal",
@@ -215,8 +217,6 @@ const EN = {
   'trust.about': 'whose authority this node honours, and how far',
   'trust.done': '{name} is honoured up to {ceiling}.',
   'trust.removed': '{did} is honoured no more.',
-  'trust.none': 'Nobody.',
-  'lease.about': 'hand out a lease with a token, for an agent or a client',
   'trust.delegate': 'it speaks for them, as a person told you: their name, as you call them',
   'trust.speaks': '\n  speaks for {name} about {scope} up to {level}, until {until}; you wrote it down',
   'delegate.depth': 'how often it may be passed on, each time narrower',
@@ -229,6 +229,8 @@ const EN = {
   'inbox.accepted': '{level}, for {name}{stale}',
   'inbox.stale': ', not confirmed lately',
   'inbox.downgraded': 'ordinary: {reason}',
+  'trust.none': 'Nobody.',
+  'lease.about': 'hand out a lease with a token, for an agent or a client',
   'lease.file': 'a lease as JSON: an authorization_details entry',
   'lease.deny': 'not these paths',
   'lease.floor': 'label of what it writes, at least',
@@ -301,18 +303,7 @@ const EN = {
   'label.note.about': 'label a note',
   'label.done': 'Labelled {what} as {label}.',
 
-  'record.about': 'what was done or refused: tail, verify',
-  'record.tail.about': 'the newest entries',
-  'record.verify.about': 'verify the whole record',
-  'record.verify.progress': 'Verifying',
-  'record.verified': 'The record verifies: {size} entries, root {root}.',
-  'explain.about': 'by what right a commit was made',
-  'explain.granted': '{from} granted {to}, {level}',
-  'explain.approval': 'approved {by} at {at}, card {card}',
-  'explain.no-lease': 'none',
-  'explain.nothing': 'nothing',
-  'explain.text':
-    'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}\n{chain}\nread     {reads}\nrecord   entry {seq} of {size}, root {root}',
+  ...RECORD_TEXTS,
 
   'error.line': 'csb: {message} [{code}]',
   // where the table's sentence is true and says too little; the word behind the code is `reason` in the details
@@ -357,6 +348,7 @@ const EN = {
   'hint.PEER_UNREACHABLE.not_answering': 'Look at what it logs; stop it and start it again.',
   'hint.PORT_IN_USE': 'This one is free, with the two after it: csb start --port {next}',
   'hint.PROTECTED': 'Write into a run branch instead, as runs/NAME.',
+  'hint.RECORD_HELD': 'See why with: csb record witnessed. After a restored backup: csb record resume --after-restore',
   'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',
   'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
   'hint.UNAUTHENTICATED': 'The token in owner.token of the data folder is for the node of that folder only.',

@@ -74,6 +74,10 @@ const CASES: readonly Case[] = [
   { name: 'gate reject', args: () => ['gate_none'], code: EXIT.input },
   { name: 'record tail' },
   { name: 'record verify' },
+  { name: 'record prove', args: () => ['0'] },
+  { name: 'record export', args: () => ['--out', join(parent, 'record.jsonl')] },
+  { name: 'record witnessed' },
+  { name: 'record resume', code: EXIT.input },
   { name: 'owner seal' },
 ]
 

@@ -3,12 +3,13 @@
  * in it, what was read, and the proof that the entry stands in the record.
  * @clause L1.5
  */
-import { fail, type Grant } from '@csb/core'
+import { LIMITS, fail, type Grant } from '@csb/core'
 import { prefix, tail, type View } from '@csb/store'
 import { findCard } from './gate.ts'
 import { grantHash } from './grant.ts'
 import type { Rank } from './rank.ts'
-import { recordAt, recordOfCommit, type RecordHeader, type RecordPayload } from './record.ts'
+import { witnessState, type KnownCheckpoint } from './checkpoints.ts'
+import { readRecords, recordAt, recordOfCommit, type RecordHeader, type RecordPayload } from './record.ts'
 import { proveInclusion, type InclusionProof } from './record-check.ts'
 import { isRevoked } from './revocation.ts'
 import { storedChain } from './stored-grants.ts'
@@ -39,8 +40,18 @@ export type ExplainedApproval = {
   readonly decidedAt: number
 }
 
+/** Who vouches for an entry besides this node. */
+export type Vouched = Pick<KnownCheckpoint, 'size' | 'root' | 'at'> & {
+  readonly cosigners: readonly {
+    readonly did: string
+    readonly name: string | null
+    /** ms since epoch */ readonly at: number
+  }[]
+}
+
 export type Explanation = {
-  readonly commit: string
+  /** null where the run made none, or it was erased */
+  readonly commit: string | null
   readonly seq: number
   /** ms since epoch */
   readonly at: number
@@ -63,6 +74,8 @@ export type Explanation = {
   readonly effect: RecordPayload['effect'] | null
   /** of its leaf in the whole record now */
   readonly inclusion: InclusionProof
+  /** the newest settled checkpoint, where it covers the entry; null: nobody but this node vouches for it */
+  readonly settled: Vouched | null
 }
 
 /**
@@ -74,6 +87,23 @@ export type Explanation = {
 export async function explainCommit(view: View, oidPrefix: string): Promise<Explanation> {
   const commit = await resolve(view, oidPrefix)
   const seq = recordOfCommit(view, commit) ?? fail('NOT_FOUND', { commit })
+  return explanationOf(view, seq, commit)
+}
+
+/**
+ * The same from the id of a run, as the trailer of a commit names it, where the commit itself is not known here: the
+ * newest entry of the run that made a commit, else its newest.
+ * @throws NOT_FOUND
+ * @clause L1.5
+ */
+export async function explainRun(view: View, run: string): Promise<Explanation> {
+  const items = await readRecords(view, { run, limit: LIMITS.listMax, reverse: true })
+  const found = items.find(({ payload }) => typeof payload?.commit === 'string') ?? items[0]
+  if (found === undefined) return fail('NOT_FOUND', { run })
+  return explanationOf(view, found.header.seq, found.payload?.commit ?? null)
+}
+
+function explanationOf(view: View, seq: number, commit: string | null): Explanation {
   const { header, payload } = recordAt(view, seq)
   const chain = header.lease === null ? [] : (storedChain(view, header.lease) ?? [])
   return {
@@ -87,12 +117,20 @@ export async function explainCommit(view: View, oidPrefix: string): Promise<Expl
     run: header.run,
     lease: header.lease === null ? null : { hash: header.lease, chain: chain.map((grant) => explained(view, grant)) },
     basis: header.basis,
-    approval: approvalOf(view, commit, payload),
+    approval: commit === null ? null : approvalOf(view, commit, payload),
     label: header.label,
     reads: payload?.reads ?? null,
     effect: payload?.effect ?? null,
     inclusion: proveInclusion(view, seq),
+    settled: vouchedFor(view, seq),
   }
+}
+
+function vouchedFor(view: View, seq: number): Vouched | null {
+  const { settled } = witnessState(view)
+  if (settled === null || settled.size <= seq) return null
+  const { size, root, at, cosigners } = settled
+  return { size, root, at, cosigners: cosigners.map((one) => ({ ...one, name: nameOf(view, one.did, []) })) }
 }
 
 async function resolve(view: View, oidPrefix: string): Promise<string> {

@@ -88,7 +88,7 @@ export {
   type WitnessedLog,
 } from './witness.ts'
 export { verifyProof, writeProof, type ProvedRecord } from './record-proof.ts'
-export { explainCommit } from './explain.ts'
+export { explainCommit, explainRun } from './explain.ts'
 export { signApproval, type Decision } from './approval.ts'
 export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'
 export {

@@ -147,6 +147,13 @@ export const RECORD_ROUTES: readonly Route[] = [
   },
   {
     method: 'GET',
+    path: '/v1/record/explain',
+    operation: 'record.explain',
+    input: 'RecordExplain',
+    summary: 'The same by the run that a commit names in its trailer',
+  },
+  {
+    method: 'GET',
     path: '/v1/record/prove/{seq}',
     operation: 'record.prove',
     input: 'RecordProve',

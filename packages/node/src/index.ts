@@ -16,7 +16,18 @@ export {
 } from './config.ts'
 export { connect, createClient, type Client } from './client.ts'
 export { exportToFile, importFromFile } from './archive-file.ts'
+export { exportRecord, readProof } from './record-files.ts'
 export { importNotes, type ImportReport } from './import-notes.ts'
-export { bringTo, delegateTo, leaseFor, revokeGrant, shareWith, type Desk, type Leased, type Peer, type Revoked } from './authorise.ts'
+export {
+  bringTo,
+  delegateTo,
+  leaseFor,
+  revokeGrant,
+  shareWith,
+  type Desk,
+  type Leased,
+  type Peer,
+  type Revoked,
+} from './authorise.ts'
 export type { LeaseFor } from './leases.ts'
 export { decideCard, reviewCard, type Review, type ShownCard } from './decide.ts'

@@ -19,6 +19,7 @@ import {
 } from '@csb/node'
 import { acting, collect, fromCaller, given, passphraseFor, type Stand } from '../context.ts'
 import { askSecret, inline } from '../terminal.ts'
+import { vouchedText, type Vouching } from '../vouched.ts'
 import { t } from '../texts.ts'
 
 type Making = {
@@ -46,7 +47,7 @@ type Status = {
   readonly home: string | null
   readonly addresses: readonly string[]
   readonly peers: { readonly known: number; readonly connected: number }
-  readonly record: { readonly size: number }
+  readonly record: Vouching
 }
 
 const SHORTEST_PASSPHRASE = 8
@@ -207,6 +208,7 @@ async function status({ client, out }: Stand): Promise<void> {
   const state = await node.call<Status>('GET', '/v1/status')
   const { name, did, owner, home, addresses, peers, record } = state
   const shown = addresses.map((address) => t('status.address', { address })).join('\n')
-  const words = { name: inline(name), did, owner: inline(owner.name), home, url: node.url, size: record.size }
+  const vouched = vouchedText(record)
+  const words = { name: inline(name), did, owner: inline(owner.name), home, url: node.url, size: record.size, vouched }
   out.answer({ ...state, url: node.url }, t('status.line', { ...words, ...peers, addresses: shown }))
 }

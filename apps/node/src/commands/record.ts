@@ -1,8 +1,16 @@
-/** csb record, explain: what was done, by whom, by what right. */
+/** csb record: what was done, proofs of it for others, and what others vouch for. */
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { finished } from 'node:stream/promises'
 import type { Command } from 'commander'
-import { acting, countOf, named, route } from '../context.ts'
+import { fail } from '@csb/core'
+import { exportRecord, readProof } from '@csb/node'
+import { acting, countOf, fromCaller, route, type Stand } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
+import { vouchedText, type Vouching } from '../vouched.ts'
+import { explainCommand } from './explain.ts'
 
 type Header = {
   readonly seq: number
@@ -13,31 +21,26 @@ type Header = {
   readonly actor: string | null
 }
 
-type Party = { readonly name: string; readonly did: string }
+type Witnessed = {
+  readonly logs: readonly {
+    readonly origin: string
+    readonly size: number
+    readonly at: number
+    readonly shorter: { readonly size: number; readonly at: number } | null
+  }[]
+  readonly contradictions: readonly {
+    readonly kind: string
+    readonly origin: string
+    readonly first: string
+    readonly second: string
+    readonly at: number
+  }[]
+}
 
-type Explained = {
-  readonly commit: string
-  readonly seq: number
-  readonly at: number
-  readonly operation: string
-  readonly actor: { readonly did: string | null; readonly name: string | null }
-  readonly run: string | null
-  readonly lease: {
-    readonly hash: string
-    readonly chain: readonly {
-      readonly from: Party
-      readonly to: Party
-      readonly level: string
-      readonly revoked: boolean
-    }[]
-  } | null
-  readonly approval: {
-    readonly card: string
-    readonly approver: { readonly name: string | null; readonly did: string }
-    readonly decidedAt: number
-  } | null
-  readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
-  readonly inclusion: { readonly size: number; readonly root: string }
+type Resumed = {
+  readonly log: number
+  readonly from: number
+  readonly after: { readonly origin: string; readonly size: number }
 }
 
 export function recordCommands(program: Command): void {
@@ -56,55 +59,113 @@ export function recordCommands(program: Command): void {
   record
     .command('verify')
     .description(t('record.verify.about'))
+    .option('--proof <file>', t('record.verify.proof'))
+    .option('--log <did>', t('record.verify.log'))
     .action(
-      acting(async ({ client, out }) => {
-        const node = await client()
-        const asked = node.call<Record<string, unknown>>('GET', '/v1/record/verify')
-        const report = await out.during(t('record.verify.progress'), asked)
-        out.answer(report, t('record.verified', report))
+      acting<{ proof?: string; log?: string }>((stand, _args, { proof, log }) =>
+        proof === undefined ? verify(stand) : verifyFile(stand, fromCaller(proof), log),
+      ),
+    )
+  record
+    .command('prove <seq>')
+    .description(t('record.prove.about'))
+    .option('-o, --out <file>', t('record.prove.out'))
+    .action(acting<{ out?: string }, [string]>((stand, [seq], { out }) => prove(stand, countOf(seq), out)))
+  record
+    .command('export')
+    .description(t('record.export.about'))
+    .option('-o, --out <file>', t('record.export.out'))
+    .action(acting<{ out?: string }>((stand, _args, { out }) => exportAll(stand, out)))
+  record.command('witnessed').description(t('record.witnessed.about')).action(acting(witnessed))
+  record
+    .command('resume')
+    .description(t('record.resume.about'))
+    .option('--after-restore', t('record.resume.after'))
+    .action(
+      acting<{ afterRestore?: boolean }>(async ({ client, out }, _args, { afterRestore }) => {
+        if (afterRestore !== true) fail('INVALID_INPUT', { problem: t('record.resume.must') })
+        const done = await (await client()).call<Resumed>('POST', '/v1/record/resume', { after_restore: true })
+        out.answer(done, t('record.resume.done', { ...done, ...done.after }))
       }),
     )
-  program
-    .command('explain <commit>')
-    .description(t('explain.about'))
-    .action(
-      acting<object, [string]>(async ({ client, out }, [commit]) => {
-        const found = await (await client()).call<Explained>('GET', route(['v1', 'record', 'explain', commit]))
-        out.answer(found, explainedText(found))
-      }),
-    )
+  explainCommand(program)
 }
+
+async function verify({ client, out }: Stand): Promise<void> {
+  const node = await client()
+  const asked = node.call<Vouching & { root: string }>('GET', '/v1/record/verify')
+  const report = await out.during(t('record.verify.progress'), asked)
+  out.answer(report, t('record.verified', { ...report, vouched: vouchedText(report) }))
+}
+
+/** Needs no node and no network: what is believed is the did of the log, and those of the witnesses one knows. */
+async function verifyFile({ out }: Stand, file: string, log: string | undefined): Promise<void> {
+  const proved = await readProof(file)
+  const { header, checkpoint } = proved
+  if (log !== undefined && checkpoint.log.did !== log)
+    fail('GRANT_INVALID', { reason: t('record.other-log'), log: checkpoint.log.did })
+  const cosigned = checkpoint.cosignatures.map(({ did, at }) => `${new Date(at).toISOString()}  ${did}`)
+  out.answer(
+    proved,
+    t('record.proved', {
+      ...header,
+      operation: inline(header.operation),
+      at: new Date(header.ts).toISOString(),
+      actor: inline(header.actor ?? ''),
+      size: checkpoint.size,
+      root: checkpoint.root,
+      log: checkpoint.log.did,
+      cosigned: cosigned.length === 0 ? t('record.unvouched') : cosigned.join('\n            '),
+    }),
+  )
+}
+
+async function prove({ client, out, isJson }: Stand, seq: number, to: string | undefined): Promise<void> {
+  const proof = await (await client()).call<{ file: string }>('GET', route(['v1', 'record', 'prove', String(seq)]))
+  if (to === undefined) {
+    if (isJson) out.answer(proof, '')
+    else process.stdout.write(proof.file)
+    return
+  }
+  const file = fromCaller(to)
+  await writeFile(file, proof.file)
+  out.answer({ ...proof, written: file }, t('record.prove.done', { file }))
+}
+
+async function exportAll({ client, out }: Stand, to: string | undefined): Promise<void> {
+  const node = await client()
+  const file = to === undefined ? undefined : fromCaller(to)
+  const stream = file === undefined ? process.stdout : createWriteStream(file, { flags: 'wx' })
+  let lines = 0
+  for await (const line of exportRecord(node)) {
+    if (!stream.write(`${JSON.stringify(line)}\n`)) await once(stream, 'drain')
+    if (++lines % 1000 === 0) out.progress(`${t('record.export.progress')} ${lines}`)
+  }
+  if (file === undefined) return
+  stream.end()
+  await finished(stream)
+  // the last line is the checkpoint
+  out.answer({ file, entries: lines - 1 }, t('record.export.done', { file, entries: lines - 1 }))
+}
+
+async function witnessed({ client, out }: Stand): Promise<void> {
+  const node = await client()
+  const found = await node.call<Witnessed>('GET', '/v1/record/witnessed')
+  const own = await node.call<Vouching>('GET', '/v1/record/checkpoint')
+  const lines = [
+    ...(own.held === null ? [] : [t('record.own.held', own.held)]),
+    ...found.contradictions.map((one) => t('record.witnessed.contradiction', { ...one, at: timeOf(one.at) })),
+    ...found.logs.map(({ origin, size, at, shorter }) => {
+      const words = shorter === null ? '' : t('record.witnessed.shorter', { ...shorter, at: timeOf(shorter.at) })
+      return t('record.witnessed.log', { origin, size, at: timeOf(at), shorter: words })
+    }),
+  ]
+  out.answer({ ...found, own }, lines.length === 0 ? t('record.witnessed.none') : lines.join('\n'))
+}
+
+const timeOf = (ms: number): string => new Date(ms).toISOString()
 
 function lineOf({ seq, ts, operation, outcome, code, actor }: Header): string {
   const result = code === null ? outcome : `${outcome} ${code}`
-  return `${String(seq).padStart(6)}  ${new Date(ts).toISOString()}  ${operation.padEnd(20)} ${result}  ${actor ?? ''}`
-}
-
-function explainedText(found: Explained): string {
-  const { commit, operation, actor, run, lease, seq, inclusion } = found
-  const chain = (lease?.chain ?? []).map(({ from, to, level, revoked }) => {
-    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
-    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
-  })
-  const reads = (found.reads ?? []).map(({ path }) => inline(path))
-  return t('explain.text', {
-    commit,
-    operation,
-    at: new Date(found.at).toISOString(),
-    actor: actor.name === null ? actor.did : inline(actor.name),
-    run,
-    lease: lease?.hash ?? t('explain.no-lease'),
-    chain: [...chain, ...approvalOf(found)].join('\n'),
-    reads: reads.length === 0 ? t('explain.nothing') : reads.join('\n         '),
-    seq,
-    size: inclusion.size,
-    root: inclusion.root,
-  })
-}
-
-function approvalOf({ approval }: Explained): string[] {
-  if (approval === null) return []
-  const { card, approver, decidedAt } = approval
-  const by = named(approver.name ?? '', approver.did).trim()
-  return [t('explain.approval', { by, at: new Date(decidedAt).toISOString(), card: inline(card) })]
+  return `${String(seq).padStart(6)}  ${timeOf(ts)}  ${operation.padEnd(20)} ${result}  ${actor ?? ''}`
 }

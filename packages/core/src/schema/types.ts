@@ -1502,6 +1502,9 @@ approval: {
  */
 export interface RecordTail {
 limit?: number
+/**
+ * oldest first, behind this entry; -1: from the first
+ */
 after?: number
 }
 /**
@@ -1516,7 +1519,11 @@ export interface RecordVerify {
  * via the `definition` "RecordExplain".
  */
 export interface RecordExplain {
-commit: string
+commit?: string
+/**
+ * instead of a commit: the run that its trailer names
+ */
+run?: string
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

@@ -2,9 +2,11 @@
  * The flight recorder's operations: look, verify, prove, explain, and what others vouch for. None changes an entry;
  * one lets a node write again that came back from an old backup.
  */
+import { fail } from '@csb/core'
 import {
   checkCheckpoints,
   explainCommit,
+  explainRun,
   listContradictions,
   listWitnessed,
   proveInclusion,
@@ -34,7 +36,8 @@ export const recordOperations: readonly Operation[] = [
     run: async ({ view }: Context, input: { limit?: number; after?: number }) => ({
       items: await readRecords(view, {
         limit: input.limit ?? 50,
-        ...(input.after === undefined ? { reverse: true } : { after: input.after }),
+        ...(input.after === undefined ? { reverse: true } : {}),
+        ...(input.after === undefined || input.after < 0 ? {} : { after: input.after }),
       }),
     }),
   },
@@ -57,7 +60,10 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: readingAll,
-    run: ({ view }: Context, input: { commit: string }) => explainCommit(view, input.commit),
+    run: ({ view }: Context, { commit, run }: { commit?: string; run?: string }) => {
+      if (commit !== undefined) return explainCommit(view, commit)
+      return explainRun(view, run ?? fail('INVALID_INPUT', { reason: 'a commit or a run is needed' }))
+    },
   },
   {
     name: 'record.prove',

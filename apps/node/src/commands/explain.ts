@@ -1,0 +1,127 @@
+/**
+ * csb explain: by what right a commit was made. In a clone of a home it takes whatever git takes for a commit, and
+ * where the node does not know that commit, it asks for the run that the commit names in its trailer.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Command } from 'commander'
+import { isNodeError } from '@csb/core'
+import { callerDirectory, type Client } from '@csb/node'
+import { acting, named, route } from '../context.ts'
+import { inline } from '../terminal.ts'
+import { t } from '../texts.ts'
+import { settledText, type Settled } from '../vouched.ts'
+
+type Party = { readonly name: string; readonly did: string }
+
+type Explained = {
+  readonly commit: string | null
+  readonly seq: number
+  readonly at: number
+  readonly operation: string
+  readonly actor: { readonly did: string | null; readonly name: string | null }
+  readonly run: string | null
+  readonly lease: {
+    readonly hash: string
+    readonly chain: readonly {
+      readonly from: Party
+      readonly to: Party
+      readonly level: string
+      readonly revoked: boolean
+    }[]
+  } | null
+  readonly approval: {
+    readonly card: string
+    readonly approver: { readonly name: string | null; readonly did: string }
+    readonly decidedAt: number
+  } | null
+  readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
+  readonly inclusion: { readonly size: number; readonly root: string }
+  readonly settled: Settled | null
+}
+
+const run = promisify(execFile)
+const GIT_MS = 10_000
+
+export function explainCommand(program: Command): void {
+  program
+    .command('explain <commit>')
+    .description(t('explain.about'))
+    .action(
+      acting<object, [string]>(async ({ client, out }, [commit]) => {
+        const { found, isByRun } = await explain(await client(), commit)
+        if (isByRun) out.notice(t('explain.by-run'))
+        out.answer(found, explainedText(found))
+      }),
+    )
+}
+
+/** First by what was typed, then by what git in this folder makes of it, then by the run its commit names. */
+async function explain(client: Client, commit: string): Promise<{ found: Explained; isByRun: boolean }> {
+  const byCommit = (oid: string) => client.call<Explained>('GET', route(['v1', 'record', 'explain', oid]))
+  try {
+    return { found: await byCommit(commit), isByRun: false }
+  } catch (error) {
+    if (!isNodeError(error, 'NOT_FOUND') && !isNodeError(error, 'INVALID_INPUT')) throw error
+    const local = await commitHere(commit)
+    if (local === undefined) throw error
+    try {
+      return { found: await byCommit(local.oid), isByRun: false }
+    } catch (late) {
+      if (!isNodeError(late, 'NOT_FOUND') || local.run === '') throw late
+      const asked = route(['v1', 'record', 'explain'], { run: local.run })
+      return { found: await client.call<Explained>('GET', asked), isByRun: true }
+    }
+  }
+}
+
+/** Undefined where this folder is no clone, or has no such commit. */
+async function commitHere(commit: string): Promise<{ oid: string; run: string } | undefined> {
+  // what begins with a dash would be an option
+  if (commit.startsWith('-')) return undefined
+  const format = '--format=%H %(trailers:key=Csb-Run,valueonly,separator=%x2C)'
+  try {
+    const { stdout } = await run('git', ['log', '-1', format, commit, '--'], {
+      cwd: callerDirectory(),
+      timeout: GIT_MS,
+    })
+    const [oid = '', trailer = ''] = stdout.trim().split(' ')
+    return { oid, run: trailer.split(',').at(-1) ?? '' }
+  } catch {
+    return undefined
+  }
+}
+
+function explainedText(found: Explained): string {
+  const { commit, operation, actor, run: runId, lease, seq, inclusion, settled } = found
+  const chain = (lease?.chain ?? []).map(({ from, to, level, revoked }) => {
+    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
+    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
+  })
+  return t('explain.text', {
+    commit: commit ?? t('explain.no-commit'),
+    operation,
+    at: new Date(found.at).toISOString(),
+    actor: actor.name === null ? actor.did : inline(actor.name),
+    run: runId,
+    lease: lease?.hash ?? t('explain.no-lease'),
+    chain: [...chain, ...approvalOf(found)].join('\n'),
+    reads: readsText(found),
+    seq,
+    size: inclusion.size,
+    root: inclusion.root,
+    vouched: settledText(settled),
+  })
+}
+
+function readsText({ reads }: Explained): string {
+  if (reads === null) return t('explain.erased')
+  return reads.length === 0 ? t('explain.nothing') : reads.map(({ path }) => inline(path)).join('\n         ')
+}
+
+function approvalOf({ approval }: Explained): string[] {
+  if (approval === null) return []
+  const { card, approver, decidedAt } = approval
+  const by = named(approver.name ?? '', approver.did).trim()
+  return [t('explain.approval', { by, at: new Date(decidedAt).toISOString(), card: inline(card) })]
+}
