@@ -147,9 +147,9 @@ export const RECORD_ROUTES: readonly Route[] = [
   },
   {
     method: 'GET',
-    path: '/v1/record/explain',
-    operation: 'record.explain',
-    input: 'RecordExplain',
+    path: '/v1/record/runs/{run}',
+    operation: 'record.explainRun',
+    input: 'RecordExplainRun',
     summary: 'The same by the run that a commit names in its trailer',
   },
   {

@@ -69,7 +69,7 @@ async function explain(client: Client, commit: string): Promise<{ found: Explain
       return { found: await byCommit(local.oid), isByRun: false }
     } catch (late) {
       if (!isNodeError(late, 'NOT_FOUND') || local.run === '') throw late
-      const asked = route(['v1', 'record', 'explain'], { run: local.run })
+      const asked = route(['v1', 'record', 'runs', local.run])
       return { found: await client.call<Explained>('GET', asked), isByRun: true }
     }
   }

@@ -1519,11 +1519,17 @@ export interface RecordVerify {
  * via the `definition` "RecordExplain".
  */
 export interface RecordExplain {
-commit?: string
+commit: string
+}
 /**
- * instead of a commit: the run that its trailer names
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "RecordExplainRun".
  */
-run?: string
+export interface RecordExplainRun {
+/**
+ * what the trailer Csb-Run of a commit names
+ */
+run: string
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

@@ -14058,7 +14058,7 @@ return errors === 0;
 validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const RecordExplain = validate89;
-const schema104 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64},"run":{"type":"string","minLength":4,"maxLength":128,"description":"instead of a commit: the run that its trailer names"}},"required":[],"additionalProperties":false};
+const schema104 = {"type":"object","properties":{"commit":{"type":"string","minLength":4,"maxLength":64}},"required":["commit"],"additionalProperties":false};
 
 function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14072,9 +14072,15 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.commit === undefined) && (missing0 = "commit")){
+validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "commit") || (key0 === "run"))){
+if(!(key0 === "commit")){
 validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -14102,37 +14108,6 @@ validate89.errors = [{instancePath:instancePath+"/commit",schemaPath:"#/properti
 return false;
 }
 }
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.run !== undefined){
-let data1 = data.run;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func1(data1) > 128){
-validate89.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
-return false;
-}
-else {
-if(func1(data1) < 4){
-validate89.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
-return false;
-}
-}
-}
-else {
-validate89.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -14147,8 +14122,8 @@ return errors === 0;
 }
 validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordProve = validate90;
-const schema105 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
+export const RecordExplainRun = validate90;
+const schema105 = {"type":"object","properties":{"run":{"type":"string","minLength":4,"maxLength":128,"description":"what the trailer Csb-Run of a commit names"}},"required":["run"],"additionalProperties":false};
 
 function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14163,33 +14138,39 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.seq === undefined) && (missing0 = "seq")){
+if((data.run === undefined) && (missing0 = "run")){
 validate90.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "seq")){
+if(!(key0 === "run")){
 validate90.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.seq !== undefined){
-let data0 = data.seq;
+if(data.run !== undefined){
+let data0 = data.run;
 const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate90.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
 if(errors === _errs2){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 < 0 || isNaN(data0)){
-validate90.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+if(typeof data0 === "string"){
+if(func1(data0) > 128){
+validate90.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
+else {
+if(func1(data0) < 4){
+validate90.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/minLength",keyword:"minLength",params:{limit: 4},message:"must NOT have fewer than 4 characters"}];
+return false;
+}
+}
+}
+else {
+validate90.errors = [{instancePath:instancePath+"/run",schemaPath:"#/properties/run/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
 }
 }
 }
@@ -14206,8 +14187,8 @@ return errors === 0;
 }
 validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordCheckpoint = validate91;
-const schema106 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const RecordProve = validate91;
+const schema106 = {"type":"object","properties":{"seq":{"type":"integer","minimum":0}},"required":["seq"],"additionalProperties":false};
 
 function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14221,10 +14202,38 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.seq === undefined) && (missing0 = "seq")){
+validate91.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!(key0 === "seq")){
 validate91.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.seq !== undefined){
+let data0 = data.seq;
+const _errs2 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate91.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < 0 || isNaN(data0)){
+validate91.errors = [{instancePath:instancePath+"/seq",schemaPath:"#/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+}
 }
 }
 else {
@@ -14237,7 +14246,7 @@ return errors === 0;
 }
 validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordWitnessed = validate92;
+export const RecordCheckpoint = validate92;
 const schema107 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -14268,8 +14277,8 @@ return errors === 0;
 }
 validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const RecordResume = validate93;
-const schema108 = {"type":"object","properties":{"after_restore":{"type":"boolean","const":true,"description":"the owner knows that entries are missing and goes on as another log"}},"required":["after_restore"],"additionalProperties":false};
+export const RecordWitnessed = validate93;
+const schema108 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14283,33 +14292,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.after_restore === undefined) && (missing0 = "after_restore")){
-validate93.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "after_restore")){
 validate93.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.after_restore !== undefined){
-let data0 = data.after_restore;
-if(typeof data0 !== "boolean"){
-validate93.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
-return false;
-}
-if(true !== data0){
-validate93.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/const",keyword:"const",params:{allowedValue: true},message:"must be equal to constant"}];
-return false;
-}
-}
-}
 }
 }
 else {
@@ -14322,8 +14308,8 @@ return errors === 0;
 }
 validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const WitnessServe = validate94;
-const schema109 = {"type":"object","properties":{"chain":{"type":"array","maxItems":5,"description":"grants, root first, that end with the key of the log"}},"required":[],"additionalProperties":false};
+export const RecordResume = validate94;
+const schema109 = {"type":"object","properties":{"after_restore":{"type":"boolean","const":true,"description":"the owner knows that entries are missing and goes on as another log"}},"required":["after_restore"],"additionalProperties":false};
 
 function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14337,27 +14323,29 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.after_restore === undefined) && (missing0 = "after_restore")){
+validate94.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "chain")){
+if(!(key0 === "after_restore")){
 validate94.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.chain !== undefined){
-let data0 = data.chain;
-const _errs2 = errors;
-if(errors === _errs2){
-if(Array.isArray(data0)){
-if(data0.length > 5){
-validate94.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
+if(data.after_restore !== undefined){
+let data0 = data.after_restore;
+if(typeof data0 !== "boolean"){
+validate94.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
-}
-else {
-validate94.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+if(true !== data0){
+validate94.errors = [{instancePath:instancePath+"/after_restore",schemaPath:"#/properties/after_restore/const",keyword:"const",params:{allowedValue: true},message:"must be equal to constant"}];
 return false;
 }
 }
@@ -14374,8 +14362,8 @@ return errors === 0;
 }
 validate94.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncRun = validate95;
-const schema110 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
+export const WitnessServe = validate95;
+const schema110 = {"type":"object","properties":{"chain":{"type":"array","maxItems":5,"description":"grants, root first, that end with the key of the log"}},"required":[],"additionalProperties":false};
 
 function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14389,61 +14377,28 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.did === undefined) && (missing0 = "did")){
-validate95.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "did") || (key0 === "home"))){
+if(!(key0 === "chain")){
 validate95.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.did !== undefined){
-let data0 = data.did;
+if(data.chain !== undefined){
+let data0 = data.chain;
 const _errs2 = errors;
 if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern6.test(data0)){
-validate95.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(Array.isArray(data0)){
+if(data0.length > 5){
+validate95.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/maxItems",keyword:"maxItems",params:{limit: 5},message:"must NOT have more than 5 items"}];
 return false;
 }
 }
 else {
-validate95.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate95.errors = [{instancePath:instancePath+"/chain",schemaPath:"#/properties/chain/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.home !== undefined){
-let data1 = data.home;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern12.test(data1)){
-validate95.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate95.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -14459,8 +14414,8 @@ return errors === 0;
 }
 validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncStatus = validate96;
-const schema111 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
+export const SyncRun = validate96;
+const schema111 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["did"],"additionalProperties":false};
 
 function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14474,10 +14429,64 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.did === undefined) && (missing0 = "did")){
+validate96.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
 for(const key0 in data){
+if(!((key0 === "did") || (key0 === "home"))){
 validate96.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
+}
+}
+if(_errs1 === errors){
+if(data.did !== undefined){
+let data0 = data.did;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern6.test(data0)){
+validate96.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+return false;
+}
+}
+else {
+validate96.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.home !== undefined){
+let data1 = data.home;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern12.test(data1)){
+validate96.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate96.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
 }
 }
 else {
@@ -14490,8 +14499,8 @@ return errors === 0;
 }
 validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const SyncServe = validate97;
-const schema112 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
+export const SyncStatus = validate97;
+const schema112 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14505,38 +14514,10 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.home === undefined) && (missing0 = "home")){
-validate97.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
-return false;
-}
-else {
-const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "home")){
 validate97.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
-}
-}
-if(_errs1 === errors){
-if(data.home !== undefined){
-let data0 = data.home;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern12.test(data0)){
-validate97.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
-return false;
-}
-}
-else {
-validate97.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
-return false;
-}
-}
-}
-}
 }
 }
 else {
@@ -14549,8 +14530,8 @@ return errors === 0;
 }
 validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const HandoffOffer = validate98;
-const schema113 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+export const SyncServe = validate98;
+const schema113 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"}},"required":["home"],"additionalProperties":false};
 
 function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14565,15 +14546,74 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+if((data.home === undefined) && (missing0 = "home")){
 validate98.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+if(!(key0 === "home")){
 validate98.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.home !== undefined){
+let data0 = data.home;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern12.test(data0)){
+validate98.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate98.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+}
+}
+}
+}
+else {
+validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate98.errors = vErrors;
+return errors === 0;
+}
+validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const HandoffOffer = validate99;
+const schema114 = {"type":"object","properties":{"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"agent":{"type":"string","pattern":"^[a-z0-9][a-z0-9-]{0,62}$"},"text":{"type":"string","minLength":1,"maxLength":65536},"context":{"type":"string","maxLength":128},"notes":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"maxItems":1000},"paths":{"type":"array","items":{"type":"string","pattern":"^/","maxLength":1024,"description":"rooted, canonical path"},"maxItems":64,"description":"where the peer may propose changes; default /results"},"labels_max":{"type":"string","enum":["public","trusted","private","sealed"]},"ttl_ms":{"type":"integer","minimum":1000,"maximum":604800000}},"required":["did","agent","text"],"additionalProperties":false};
+
+function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate99.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.did === undefined) && (missing0 = "did")) || ((data.agent === undefined) && (missing0 = "agent"))) || ((data.text === undefined) && (missing0 = "text"))){
+validate99.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((((((key0 === "did") || (key0 === "agent")) || (key0 === "text")) || (key0 === "context")) || (key0 === "notes")) || (key0 === "paths")) || (key0 === "labels_max")) || (key0 === "ttl_ms"))){
+validate99.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -14585,12 +14625,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern6.test(data0)){
-validate98.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/did",schemaPath:"#/properties/did/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14606,12 +14646,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern8.test(data1)){
-validate98.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/pattern",keyword:"pattern",params:{pattern: "^[a-z0-9][a-z0-9-]{0,62}$"},message:"must match pattern \""+"^[a-z0-9][a-z0-9-]{0,62}$"+"\""}];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/agent",schemaPath:"#/properties/agent/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14627,18 +14667,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func1(data2) > 65536){
-validate98.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
+validate99.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/maxLength",keyword:"maxLength",params:{limit: 65536},message:"must NOT have more than 65536 characters"}];
 return false;
 }
 else {
 if(func1(data2) < 1){
-validate98.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate99.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/text",schemaPath:"#/properties/text/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14654,12 +14694,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func1(data3) > 128){
-validate98.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
+validate99.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/context",schemaPath:"#/properties/context/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14675,7 +14715,7 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(Array.isArray(data4)){
 if(data4.length > 1000){
-validate98.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
+validate99.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/maxItems",keyword:"maxItems",params:{limit: 1000},message:"must NOT have more than 1000 items"}];
 return false;
 }
 else {
@@ -14687,12 +14727,12 @@ const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
 if(!pattern59.test(data5)){
-validate98.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14704,7 +14744,7 @@ break;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate99.errors = [{instancePath:instancePath+"/notes",schemaPath:"#/properties/notes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -14720,7 +14760,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 64){
-validate98.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
+validate99.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"}];
 return false;
 }
 else {
@@ -14732,18 +14772,18 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(func1(data7) > 1024){
-validate98.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+validate99.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
 else {
 if(!pattern36.test(data7)){
-validate98.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
+validate99.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/pattern",keyword:"pattern",params:{pattern: "^/"},message:"must match pattern \""+"^/"+"\""}];
 return false;
 }
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/paths/" + i1,schemaPath:"#/properties/paths/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14755,7 +14795,7 @@ break;
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate99.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -14769,11 +14809,11 @@ if(data.labels_max !== undefined){
 let data8 = data.labels_max;
 const _errs18 = errors;
 if(typeof data8 !== "string"){
-validate98.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate99.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data8 === "public") || (data8 === "trusted")) || (data8 === "private")) || (data8 === "sealed"))){
-validate98.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema113.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
+validate99.errors = [{instancePath:instancePath+"/labels_max",schemaPath:"#/properties/labels_max/enum",keyword:"enum",params:{allowedValues: schema114.properties.labels_max.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid0 = _errs18 === errors;
@@ -14786,18 +14826,18 @@ if(data.ttl_ms !== undefined){
 let data9 = data.ttl_ms;
 const _errs20 = errors;
 if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
-validate98.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate99.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs20){
 if((typeof data9 == "number") && (isFinite(data9))){
 if(data9 > 604800000 || isNaN(data9)){
-validate98.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
+validate99.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/maximum",keyword:"maximum",params:{comparison: "<=", limit: 604800000},message:"must be <= 604800000"}];
 return false;
 }
 else {
 if(data9 < 1000 || isNaN(data9)){
-validate98.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
+validate99.errors = [{instancePath:instancePath+"/ttl_ms",schemaPath:"#/properties/ttl_ms/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1000},message:"must be >= 1000"}];
 return false;
 }
 }
@@ -14819,37 +14859,6 @@ var valid0 = true;
 }
 }
 else {
-validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-}
-validate98.errors = vErrors;
-return errors === 0;
-}
-validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-export const HandoffReceive = validate99;
-const schema114 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
-
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate99.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-for(const key0 in data){
-validate99.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
-return false;
-break;
-}
-}
-else {
 validate99.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
@@ -14859,11 +14868,10 @@ return errors === 0;
 }
 validate99.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Revocation = validate100;
-const schema115 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+export const HandoffReceive = validate100;
+const schema115 = {"type":"object","properties":{},"required":[],"additionalProperties":false};
 
 function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-/*# sourceURL="urn:csb:schema:revocation-v1" */;
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate100.evaluated;
@@ -14875,16 +14883,48 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
+for(const key0 in data){
+validate100.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+else {
+validate100.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+validate100.errors = vErrors;
+return errors === 0;
+}
+validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+export const Revocation = validate101;
+const schema116 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:revocation-v1","title":"Revocation","description":"Ends a grant for ever. Accepted before its target is known.","type":"object","properties":{"revocation":{"type":"object","properties":{"v":{"const":1},"target":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"reason":{"type":"string","enum":["unspecified","superseded","compromised","ended"]},"revoked_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","target","by","reason","revoked_at","signature"],"additionalProperties":false}},"required":["revocation"],"additionalProperties":false};
+
+function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+/*# sourceURL="urn:csb:schema:revocation-v1" */;
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate101.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.revocation === undefined) && (missing0 = "revocation")){
-validate100.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate101.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "revocation")){
-validate100.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -14897,14 +14937,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if(((((((data0.v === undefined) && (missing1 = "v")) || ((data0.target === undefined) && (missing1 = "target"))) || ((data0.by === undefined) && (missing1 = "by"))) || ((data0.reason === undefined) && (missing1 = "reason"))) || ((data0.revoked_at === undefined) && (missing1 = "revoked_at"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate100.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate101.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!((((((key1 === "v") || (key1 === "target")) || (key1 === "by")) || (key1 === "reason")) || (key1 === "revoked_at")) || (key1 === "signature"))){
-validate100.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate101.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -14913,7 +14953,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate100.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/v",schemaPath:"#/properties/revocation/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -14928,12 +14968,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern9.test(data2)){
-validate100.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate101.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/target",schemaPath:"#/properties/revocation/properties/target/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14949,12 +14989,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern6.test(data3)){
-validate100.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate101.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/by",schemaPath:"#/properties/revocation/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -14968,11 +15008,11 @@ if(data0.reason !== undefined){
 let data4 = data0.reason;
 const _errs10 = errors;
 if(typeof data4 !== "string"){
-validate100.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 if(!((((data4 === "unspecified") || (data4 === "superseded")) || (data4 === "compromised")) || (data4 === "ended"))){
-validate100.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema115.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/reason",schemaPath:"#/properties/revocation/properties/reason/enum",keyword:"enum",params:{allowedValues: schema116.properties.revocation.properties.reason.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
 var valid1 = _errs10 === errors;
@@ -14985,18 +15025,18 @@ if(data0.revoked_at !== undefined){
 let data5 = data0.revoked_at;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate100.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate100.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate100.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/revoked_at",schemaPath:"#/properties/revocation/properties/revoked_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -15014,12 +15054,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
 if(!pattern10.test(data6)){
-validate100.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate101.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate101.errors = [{instancePath:instancePath+"/revocation/signature",schemaPath:"#/properties/revocation/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15037,7 +15077,7 @@ var valid1 = true;
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate101.errors = [{instancePath:instancePath+"/revocation",schemaPath:"#/properties/revocation/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -15046,23 +15086,23 @@ return false;
 }
 }
 else {
-validate100.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate100.errors = vErrors;
+validate101.errors = vErrors;
 return errors === 0;
 }
-validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Status = validate101;
-const schema116 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
+export const Status = validate102;
+const schema117 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:status-v1","title":"Status","description":"What a status key says of the grants that name it: which of them are revoked, as of now.","type":"object","properties":{"status":{"type":"object","properties":{"v":{"const":1},"issuer":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key: the status key"},"seq":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"grows with every change of the set, never goes back"},"issued_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"next_update":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"when a new one can be had at the latest, milliseconds since epoch"},"revoked":{"type":"array","items":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of a grant"},"maxItems":1024,"uniqueItems":true,"description":"every grant that is revoked and has not expired, sorted"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","issuer","seq","issued_at","next_update","revoked","signature"],"additionalProperties":false}},"required":["status"],"additionalProperties":false};
 
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:status-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate101.evaluated;
+const evaluated0 = validate102.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -15073,14 +15113,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.status === undefined) && (missing0 = "status")){
-validate101.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate102.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "status")){
-validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+validate102.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -15093,14 +15133,14 @@ if(errors === _errs2){
 if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 let missing1;
 if((((((((data0.v === undefined) && (missing1 = "v")) || ((data0.issuer === undefined) && (missing1 = "issuer"))) || ((data0.seq === undefined) && (missing1 = "seq"))) || ((data0.issued_at === undefined) && (missing1 = "issued_at"))) || ((data0.next_update === undefined) && (missing1 = "next_update"))) || ((data0.revoked === undefined) && (missing1 = "revoked"))) || ((data0.signature === undefined) && (missing1 = "signature"))){
-validate101.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+validate102.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
 const _errs4 = errors;
 for(const key1 in data0){
 if(!(((((((key1 === "v") || (key1 === "issuer")) || (key1 === "seq")) || (key1 === "issued_at")) || (key1 === "next_update")) || (key1 === "revoked")) || (key1 === "signature"))){
-validate101.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate102.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -15109,7 +15149,7 @@ if(_errs4 === errors){
 if(data0.v !== undefined){
 const _errs5 = errors;
 if(1 !== data0.v){
-validate101.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate102.errors = [{instancePath:instancePath+"/status/v",schemaPath:"#/properties/status/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid1 = _errs5 === errors;
@@ -15124,12 +15164,12 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(!pattern6.test(data2)){
-validate101.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate102.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate102.errors = [{instancePath:instancePath+"/status/issuer",schemaPath:"#/properties/status/properties/issuer/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15143,18 +15183,18 @@ if(data0.seq !== undefined){
 let data3 = data0.seq;
 const _errs8 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate101.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate102.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs8){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate101.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate102.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate101.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate102.errors = [{instancePath:instancePath+"/status/seq",schemaPath:"#/properties/status/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -15170,18 +15210,18 @@ if(data0.issued_at !== undefined){
 let data4 = data0.issued_at;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate101.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate102.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate101.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate102.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate101.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate102.errors = [{instancePath:instancePath+"/status/issued_at",schemaPath:"#/properties/status/properties/issued_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -15197,18 +15237,18 @@ if(data0.next_update !== undefined){
 let data5 = data0.next_update;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate101.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate102.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate101.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate102.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate101.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate102.errors = [{instancePath:instancePath+"/status/next_update",schemaPath:"#/properties/status/properties/next_update/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -15226,7 +15266,7 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(Array.isArray(data6)){
 if(data6.length > 1024){
-validate101.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
+validate102.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
 return false;
 }
 else {
@@ -15238,12 +15278,12 @@ const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
 if(!pattern9.test(data7)){
-validate101.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+validate102.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate102.errors = [{instancePath:instancePath+"/status/revoked/" + i0,schemaPath:"#/properties/status/properties/revoked/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15264,7 +15304,7 @@ continue;
 }
 if(typeof indices0[item0] == "number"){
 j0 = indices0[item0];
-validate101.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
+validate102.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/uniqueItems",keyword:"uniqueItems",params:{i: i1, j: j0},message:"must NOT have duplicate items (items ## "+j0+" and "+i1+" are identical)"}];
 return false;
 break;
 }
@@ -15275,7 +15315,7 @@ indices0[item0] = i1;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+validate102.errors = [{instancePath:instancePath+"/status/revoked",schemaPath:"#/properties/status/properties/revoked/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -15291,12 +15331,12 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate101.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate102.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate102.errors = [{instancePath:instancePath+"/status/signature",schemaPath:"#/properties/status/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15315,7 +15355,7 @@ var valid1 = true;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate102.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
@@ -15324,24 +15364,24 @@ return false;
 }
 }
 else {
-validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate102.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate101.errors = vErrors;
+validate102.errors = vErrors;
 return errors === 0;
 }
-validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate102.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const Tombstone = validate102;
-const schema117 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
+export const Tombstone = validate103;
+const schema118 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
 const pattern151 = new RegExp("^[0-9a-f]{16}$", "u");
 
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate102.evaluated;
+const evaluated0 = validate103.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -15352,14 +15392,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((data.v === undefined) && (missing0 = "v")) || ((data.home === undefined) && (missing0 = "home"))) || ((data.id === undefined) && (missing0 = "id"))) || ((data.label === undefined) && (missing0 = "label"))) || ((data.hlc === undefined) && (missing0 = "hlc"))) || ((data.reason === undefined) && (missing0 = "reason"))) || ((data.by === undefined) && (missing0 = "by"))) || ((data.forgotten_at === undefined) && (missing0 = "forgotten_at"))) || ((data.signature === undefined) && (missing0 = "signature"))){
-validate102.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
+validate103.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func12.call(schema117.properties, key0))){
-validate102.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
+if(!(func12.call(schema118.properties, key0))){
+validate103.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
 }
@@ -15368,7 +15408,7 @@ if(_errs1 === errors){
 if(data.v !== undefined){
 const _errs2 = errors;
 if(1 !== data.v){
-validate102.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
+validate103.errors = [{instancePath:instancePath+"/v",schemaPath:"#/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -15380,7 +15420,7 @@ if(valid0){
 if(data.home !== undefined){
 const _errs3 = errors;
 if(typeof data.home !== "string"){
-validate102.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/home",schemaPath:"#/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -15395,12 +15435,12 @@ const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
 if(!pattern59.test(data2)){
-validate102.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+validate103.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15416,18 +15456,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func1(data3) > 512){
-validate102.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
+validate103.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
 if(func1(data3) < 1){
-validate102.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+validate103.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15443,12 +15483,12 @@ const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
 if(!pattern151.test(data4)){
-validate102.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
+validate103.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15464,12 +15504,12 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func1(data5) > 256){
-validate102.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
+validate103.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15485,12 +15525,12 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data6 === "string"){
 if(!pattern6.test(data6)){
-validate102.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+validate103.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/by",schemaPath:"#/properties/by/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15504,18 +15544,18 @@ if(data.forgotten_at !== undefined){
 let data7 = data.forgotten_at;
 const _errs15 = errors;
 if(!(((typeof data7 == "number") && (!(data7 % 1) && !isNaN(data7))) && (isFinite(data7)))){
-validate102.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate103.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs15){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 9007199254740991 || isNaN(data7)){
-validate102.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate103.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data7 < 0 || isNaN(data7)){
-validate102.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate103.errors = [{instancePath:instancePath+"/forgotten_at",schemaPath:"#/properties/forgotten_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -15533,12 +15573,12 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data8 === "string"){
 if(!pattern10.test(data8)){
-validate102.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
+validate103.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate103.errors = [{instancePath:instancePath+"/signature",schemaPath:"#/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -15559,23 +15599,23 @@ var valid0 = true;
 }
 }
 else {
-validate102.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate103.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-validate102.errors = vErrors;
+validate103.errors = vErrors;
 return errors === 0;
 }
-validate102.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate103.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const WitnessMessage = validate103;
-const schema118 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:witness-v1","title":"WitnessMessage","description":"Messages of a witness session: what the log asks, and what the witness answers.","anyOf":[{"type":"object","properties":{"add_checkpoint":{"type":"string","minLength":1,"maxLength":40000,"description":"the body of a C2SP add-checkpoint request"}},"required":["add_checkpoint"],"additionalProperties":false},{"type":"object","properties":{"status":{"type":"integer","enum":[200,400,403,409,422]},"body":{"type":"string","maxLength":40000,"description":"note lines with 200, the known size with 409 and 422, else the reason"},"checkpoint":{"type":"string","maxLength":40000,"description":"with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing"}},"required":["status","body"],"additionalProperties":false}]};
+export const WitnessMessage = validate104;
+const schema119 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:witness-v1","title":"WitnessMessage","description":"Messages of a witness session: what the log asks, and what the witness answers.","anyOf":[{"type":"object","properties":{"add_checkpoint":{"type":"string","minLength":1,"maxLength":40000,"description":"the body of a C2SP add-checkpoint request"}},"required":["add_checkpoint"],"additionalProperties":false},{"type":"object","properties":{"status":{"type":"integer","enum":[200,400,403,409,422]},"body":{"type":"string","maxLength":40000,"description":"note lines with 200, the known size with 409 and 422, else the reason"},"checkpoint":{"type":"string","maxLength":40000,"description":"with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing"}},"required":["status","body"],"additionalProperties":false}]};
 
-function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:witness-v1" */;
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate103.evaluated;
+const evaluated0 = validate104.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -15717,7 +15757,7 @@ vErrors.push(err8);
 errors++;
 }
 if(!(((((data1 === 200) || (data1 === 400)) || (data1 === 403)) || (data1 === 409)) || (data1 === 422))){
-const err9 = {instancePath:instancePath+"/status",schemaPath:"#/anyOf/1/properties/status/enum",keyword:"enum",params:{allowedValues: schema118.anyOf[1].properties.status.enum},message:"must be equal to one of the allowed values"};
+const err9 = {instancePath:instancePath+"/status",schemaPath:"#/anyOf/1/properties/status/enum",keyword:"enum",params:{allowedValues: schema119.anyOf[1].properties.status.enum},message:"must be equal to one of the allowed values"};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -15829,7 +15869,7 @@ else {
 vErrors.push(err15);
 }
 errors++;
-validate103.errors = vErrors;
+validate104.errors = vErrors;
 return false;
 }
 else {
@@ -15843,9 +15883,9 @@ vErrors = null;
 }
 }
 }
-validate103.errors = vErrors;
+validate104.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate103.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate104.evaluated = {"dynamicProps":true,"dynamicItems":false};
 

@@ -2,7 +2,6 @@
  * The flight recorder's operations: look, verify, prove, explain, and what others vouch for. None changes an entry;
  * one lets a node write again that came back from an old backup.
  */
-import { fail } from '@csb/core'
 import {
   checkCheckpoints,
   explainCommit,
@@ -60,10 +59,15 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: readingAll,
-    run: ({ view }: Context, { commit, run }: { commit?: string; run?: string }) => {
-      if (commit !== undefined) return explainCommit(view, commit)
-      return explainRun(view, run ?? fail('INVALID_INPUT', { reason: 'a commit or a run is needed' }))
-    },
+    run: ({ view }: Context, { commit }: { commit: string }) => explainCommit(view, commit),
+  },
+  {
+    name: 'record.explainRun',
+    input: 'RecordExplainRun',
+    kind: 'read',
+    open: 'lease',
+    needs: readingAll,
+    run: ({ view }: Context, { run }: { run: string }) => explainRun(view, run),
   },
   {
     name: 'record.prove',
