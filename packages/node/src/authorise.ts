@@ -9,6 +9,9 @@ import type { Client } from './client.ts'
 import { readJson, writeJson } from './data-folder.ts'
 import { handLease, shareLease, type LeaseFor } from './leases.ts'
 
+/** `sha256:` and enough digits that nothing is meant by chance. */
+const SHORTEST_HASH = 'sha256:'.length + 8
+
 /** Where a command stands: the folder, the running node, the owner's open key, the time. */
 export type Desk = {
   readonly directory: string
@@ -180,8 +183,7 @@ export type Revoked = {
  */
 export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly string[]): Promise<Revoked> {
   const { items } = await desk.client.call<{ items: { hash: string; grant: Grant }[] }>('GET', '/v1/grants')
-  const found = items.find(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
-  const target = found?.hash ?? fail('NOT_FOUND', { grant: idOrHash })
+  const { hash: target, grant } = chosen(items, idOrHash)
   const revocation = signRevocation({ target, reason: 'ended', now: desk.now }, desk.owner)
   const { reached, unreached } = await desk.client.call<Revoked>('POST', '/v1/revocations', revocation)
   const more: Peer[] = []
@@ -189,9 +191,21 @@ export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly 
     await desk.client.call('POST', '/v1/grants/send', { did, revocation })
     more.push({ did, name: null })
   }
-  await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== found?.grant.delegation.id))
+  await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== grant.delegation.id))
   const isLate = ({ did }: Peer) => !more.some((peer) => peer.did === did)
   return { target, reached: [...reached, ...more], unreached: unreached.filter(isLate) }
+}
+
+type Kept = { readonly hash: string; readonly grant: Grant }
+
+/** By id, by hash, or by as much of the hash as a list shows. */
+function chosen(items: readonly Kept[], idOrHash: string): Kept {
+  const exact = items.filter(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
+  const isShort = exact.length === 0 && idOrHash.length >= SHORTEST_HASH
+  const found = isShort ? items.filter(({ hash }) => hash.startsWith(idOrHash)) : exact
+  const [one, ...more] = found
+  if (more.length > 0) fail('INVALID_INPUT', { grant: idOrHash, reason: 'there are several; name one by its hash' })
+  return one ?? fail('NOT_FOUND', { grant: idOrHash })
 }
 
 function typeOf({ task }: Delegating, isGlobal: boolean): Delegation['type'] {

@@ -207,6 +207,17 @@ describe('L1.3 when a lease is over', () => {
     expect(await codeOf(house.service.perform(agent, 'record.tail', {}))).toBe('SCOPE_EXCEEDED')
   })
 
+  test('L1.3 expired, what is more than looking is over, whatever kind of answer it has', async () => {
+    const clock = createFakeClock(NOW)
+    const house = await createHouse({ clock })
+    const agent = await holding(house, { ...PARENT, actions: ['list', 'read', 'exec', 'send'], budget: {} })
+    expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('done')
+    clock.advance(HOUR)
+    expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('LEASE_EXPIRED')
+    const stream = house.service.open(agent, 'agents.stream', { agent: 'clerk', params: { message: messageOf('x') } })
+    expect(await codeOf(stream[Symbol.asyncIterator]().next())).toBe('LEASE_EXPIRED')
+  })
+
   test('attack 9: a clock set back lets it write no more', async () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
