@@ -285,10 +285,14 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
     acting = prepared.context
     await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
     const reply = createReply()
+    let told = 0
     for await (const event of prepared.events()) {
       const updates = reply.updates(event, clock.now())
+      const read = acting.reads().length
       if (event.kind === 'result') await finish(acting, init, event.result, updates)
-      else await append(updates)
+      else if (read === told) await append(updates)
+      else await tellReads(acting, init, updates)
+      told = read
     }
   } catch (error) {
     await conclude(acting, init, error)
@@ -298,6 +302,25 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
     runs.reads.delete(init.task)
     runs.bus.changed(init.task)
   }
+}
+
+/**
+ * What an agent says on its way may rest on what it has read since it spoke last, and goes to whoever sent the task:
+ * the reads are in the record before it can be heard.
+ * @clause L1.5
+ */
+async function tellReads(
+  acting: Context,
+  init: Omit<TaskRun, 'signal'>,
+  updates: readonly TaskUpdate[],
+): Promise<void> {
+  await acting.write(
+    (tx) => {
+      for (const update of updates) appendTaskEvent(tx, init.task, marked(update, init.mark), acting.clock.now())
+    },
+    () => ({ task: init.task, agent: init.agent.id, said: updates.length }),
+  )
+  acting.runs.bus.changed(init.task)
 }
 
 /** The end of a run that went well: its commit, its last events and its record in one batch. */
