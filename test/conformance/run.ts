@@ -13,6 +13,7 @@ import { validate } from '@csb/core'
 import { readClauses } from '../../protocols/clauses.ts'
 import type { Acceptance, Context } from './acceptance.ts'
 import { createDoor } from './door.ts'
+import { DEL } from './DEL-delegation.ts'
 import { L0 } from './L0-files.ts'
 import { L1 } from './L1-authority.ts'
 import { L2 } from './L2-memory.ts'
@@ -23,7 +24,7 @@ import { createReport, type Result } from './report.ts'
 
 type Target = { readonly url: string; readonly token: string }
 
-const TESTS: readonly Acceptance[] = [...L0, ...L1, ...L2, ...L3, ...L4]
+const TESTS: readonly Acceptance[] = [...L0, ...L1, ...L2, ...L3, ...L4, ...DEL]
 
 const { values } = parseArgs({
   options: {
