@@ -4,7 +4,7 @@
  * The whole check recomputes everything from the headers and trusts no stored hash.
  * @clause L1.6
  */
-import { equalBytes, fail, fromHex, toHex } from '@csb/core'
+import { equalBytes, fail, fromHex, isNodeError, toHex } from '@csb/core'
 import { key, prefix, tail, type View } from '@csb/store'
 import {
   completedBy,
@@ -50,7 +50,7 @@ export type RecordReport = {
  * @clause L1.6
  */
 export async function verifyRecord(view: View): Promise<RecordReport> {
-  const head = headOf(view)
+  const head = await headFor(view)
   /** roots of full subtrees so far, by level; one that is merged upwards stays readable until overwritten */
   const full = new Map<string, Uint8Array>()
   const nodeAt = (level: number, index: number) => full.get(`${level}/${index}`) ?? fail('INTERNAL', { level, index })
@@ -129,6 +129,19 @@ export function proveConsistency(view: View, from: number, to: number = headOf(v
 export function verifyConsistency({ from, to, fromRoot, toRoot, proof }: ConsistencyProof): boolean {
   const [fromBytes, toBytes, ...path] = hashesOf([fromRoot, toRoot, ...proof]) ?? []
   return fromBytes !== undefined && toBytes !== undefined && isConsistent(from, to, fromBytes, toBytes, path)
+}
+
+/** A head that can not be read is damage like any other: the last entry it spoke of is named. */
+async function headFor(view: View): Promise<ReturnType<typeof headOf>> {
+  try {
+    return headOf(view)
+  } catch (error) {
+    if (!isNodeError(error, 'OBJECT_DAMAGED')) throw error
+    let last = 0
+    for await (const [fullKey] of view.range({ prefix: prefix('header'), limit: 1, reverse: true }))
+      last = Number(tail(fullKey, 'header'))
+    return damaged(last, 'head')
+  }
 }
 
 function hashesOf(texts: readonly string[]): readonly Uint8Array[] | undefined {
