@@ -33,6 +33,7 @@ import {
   createToken,
   draftGrant,
   dropToken,
+  effectiveNow,
   findGrant,
   grantHash,
   leftOf,
@@ -153,7 +154,8 @@ function mintRunLease(
   timeoutMs: number,
   token: string | undefined,
 ): Minted {
-  const now = parts.clock.now()
+  // by the time it will be judged by: where the clock was set back, a lease of its time would be over at once
+  const now = effectiveNow(tx, parts.clock.now())
   const parent = nodeChain(tx)
   const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
   const own =
