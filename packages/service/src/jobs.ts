@@ -4,6 +4,7 @@
  */
 import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
+import { appendRecord, heldOf } from '@csb/authority'
 import { finishErasures } from '@csb/guard'
 import { publishRecord, withdrawRecord } from './directory.ts'
 import type { Parts } from './operation.ts'
@@ -29,7 +30,7 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
   await finishErasures(parts.store).catch((error: unknown) =>
     parts.log('error', 'erasures are not finished', { code: toNodeError(error).code }),
   )
-  await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))
+  const interrupted = await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))
   const stopping = new AbortController()
   const { signal } = stopping
   const heeding = parts.peers.onConnect((did) => {
@@ -37,6 +38,7 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
   })
   const intervalMs = parts.config.sync?.interval_ms ?? 60_000
   const witnessing = await startWitnessing(parts, service, signal)
+  await tellInterrupted(parts, interrupted)
   const running = [
     witnessing.running,
     every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
@@ -52,6 +54,21 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
       await withdrawRecord(parts).catch(() => undefined)
     },
   }
+}
+
+/**
+ * Nothing is run twice: what was begun has failed, and the record says so as of any other end of a run. After the
+ * witnesses were met, since nothing may be added to a record that lost its end.
+ */
+async function tellInterrupted({ store, clock, key }: Parts, tasks: readonly string[]): Promise<void> {
+  const told = { operation: 'agents.send', outcome: 'failed', code: 'AGENT_FAILED', door: NODE.door } as const
+  await store.transact((tx) => {
+    if (heldOf(tx) !== undefined) return
+    for (const task of tasks) {
+      const entry = { ...told, actor: key.did, run: task, lease: null, reads: [], effect: { task, interrupted: true } }
+      appendRecord(tx, entry, clock.now())
+    }
+  })
 }
 
 /** Run, wait, run again. A failure is logged and the next turn comes all the same. */
