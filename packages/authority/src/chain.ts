@@ -16,8 +16,8 @@ import { reasonOf, refuse, type Reason } from './reasons.ts'
 /** One grant of a chain with its name, and, where it was just read, with what its grantor signed. */
 export type Link = { readonly grant: Grant; readonly hash: string; readonly signed?: Uint8Array }
 
-/** Says whether one of `by` revoked the grant of that hash. */
-export type RevocationCheck = (hash: string, by: readonly string[]) => boolean
+/** Says whether one of `by` revoked the grant of that hash, or its grantor's key can not have granted it any more. */
+export type RevocationCheck = (hash: string, by: readonly string[], grant: Grant) => boolean
 
 export type ChainCheck = {
   /** parsed values, root first, 1 to 5 */
@@ -143,10 +143,10 @@ export function checkRoot(links: readonly Link[], isTrusted: (did: string) => bo
  * @clause DEL-003.3.4
  */
 export function checkRevoked(links: readonly Link[], isRevoked: RevocationCheck): void {
-  links.forEach(({ hash }, link) => {
-    const { revocable, revocation } = links[link]?.grant.delegation ?? {}
-    const told = revocable === true && revocation !== undefined ? [revocation.status_key] : []
-    if (isRevoked(hash, [...revokersOf(links, link), ...told])) refuse('revoked', { link })
+  links.forEach(({ grant, hash }, link) => {
+    const { revocable, revocation } = grant.delegation
+    const told = revocable ? [revocation.status_key] : []
+    if (isRevoked(hash, [...revokersOf(links, link), ...told], grant)) refuse('revoked', { link })
   })
 }
 

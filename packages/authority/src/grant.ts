@@ -173,7 +173,7 @@ export function checkSigner(did: string): void {
  * @throws GRANT_INVALID with `malformed`
  */
 export function checkDocument(
-  schema: 'Grant' | 'Authority' | 'Revocation' | 'Status' | 'Approval',
+  schema: 'Grant' | 'Authority' | 'Revocation' | 'Status' | 'Approval' | 'KeyStatement',
   value: unknown,
   maxBytes: number,
   bytes: number = sizeOf(value),

@@ -23,6 +23,14 @@ export {
 } from './message.ts'
 export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } from './message-check.ts'
 export type { Claim } from './spoken.ts'
+export {
+  currentKey,
+  isKeyOf,
+  listKeyStatements,
+  signCompromise,
+  signKeyChange,
+  takeKeyStatement,
+} from './key-statement.ts'
 export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
 export {

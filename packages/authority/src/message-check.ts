@@ -206,11 +206,11 @@ function isTrusted(
   checkTypes(links)
   checkAudience(links, check.self)
   checkRoot(links, (did) => trusted(tx, did) !== undefined)
-  checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
+  checkRevoked(links, (hash, by, grant) => isRevoked(tx, hash, by, grant))
   checkSignatures(links)
   // only now: whose word counts is named by what was just verified
   takeStatuses(tx, authority.status, verified(links).chain, now)
-  checkRevoked(links, (hash, by) => isRevoked(tx, hash, by))
+  checkRevoked(links, (hash, by, grant) => isRevoked(tx, hash, by, grant))
   return { links, root: known(trusted(tx, links[0]?.grant.delegation.grantor_key ?? '')) }
 }
 

@@ -10,6 +10,7 @@ import { fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import type { View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
 import type { ChainCache } from './chain-cache.ts'
+import { isKeyOf } from './key-statement.ts'
 import { reasonOf } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
@@ -119,8 +120,8 @@ function current(view: View, chain: readonly Grant[], options: PrincipalOptions)
       chain,
       now: effectiveNow(view, now),
       audience: self,
-      trustedRoot: (did) => (did === owner ? { ceiling: 'override' } : undefined),
-      isRevoked: (hash, by) => isRevoked(view, hash, by),
+      trustedRoot: (did) => (isKeyOf(view, owner, did) ? { ceiling: 'override' } : undefined),
+      isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
       mayBeOver: isLooking && chain.every(({ delegation }) => delegation.type !== 'single'),
       ...(options.chains === undefined ? {} : { cache: options.chains }),
     })

@@ -5,10 +5,11 @@
  * judged when the grant is looked at, so a stranger's word is kept and never counts.
  * @clause L1.3, DEL-003.3.4
  */
-import { LIMITS, fail, signDocument, verifyDocument, type KeyPair, type Revocation } from '@csb/core'
+import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, type Revocation } from '@csb/core'
 import { key, type Transaction, type View } from '@csb/store'
 import { checkRevoked, revokersOf, type Link } from './chain.ts'
 import { checkDocument, checkSigner, grantHash } from './grant.ts'
+import { isVoid } from './key-statement.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { storedChain } from './stored-grants.ts'
 
@@ -53,15 +54,17 @@ export function revoke(tx: Transaction, value: unknown, now: number): Revocation
 /**
  * Is the grant, or one above it, revoked by somebody who may?
  * @param by who may revoke that very grant; left out, the stored chain tells, and its ancestors count too
+ * @param grant that very grant: what its grantor said of its own key counts as well
  * @returns false for a grant that is not stored, where `by` is left out
  * @clause DEL-003.3.4
  */
-export function isRevoked(view: View, hash: string, by?: readonly string[]): boolean {
+export function isRevoked(view: View, hash: string, by?: readonly string[], grant?: Grant): boolean {
+  if (grant !== undefined && isVoid(view, grant)) return true
   if (by !== undefined) return by.some((did) => view.has(key('revoked', hash, did)))
   const links = linksOf(view, hash)
   if (links === undefined) return false
   try {
-    checkRevoked(links, (target, revokers) => isRevoked(view, target, revokers))
+    checkRevoked(links, (target, revokers, link) => isRevoked(view, target, revokers, link))
     return false
   } catch (error) {
     if (reasonOf(error) === 'revoked') return true

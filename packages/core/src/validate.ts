@@ -26,6 +26,7 @@ export type Documents = {
   HandoffResult: Types.HandoffResult
   Conformance: Types.Conformance
   WitnessMessage: Types.WitnessMessage
+  KeyStatement: Types.KeyStatement
 }
 
 /**

@@ -42,6 +42,28 @@ export const AUTHORITY_ROUTES: readonly Route[] = [
   },
   {
     method: 'GET',
+    path: '/v1/keys',
+    operation: 'keys.list',
+    input: 'KeysList',
+    summary: 'What owners said of their keys',
+  },
+  {
+    method: 'POST',
+    path: '/v1/keys',
+    operation: 'keys.state',
+    input: 'KeysState',
+    summary: 'Take in a signed change or compromise of an owner key',
+    status: 201,
+  },
+  {
+    method: 'POST',
+    path: '/v1/keys/{did}',
+    operation: 'keys.tell',
+    input: 'KeysTell',
+    summary: 'Tell a peer of it',
+  },
+  {
+    method: 'GET',
     path: '/v1/trust',
     operation: 'authority.trusted',
     input: 'AuthorityTrusted',

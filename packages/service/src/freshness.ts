@@ -156,7 +156,7 @@ export function checkStands({ store, key, clock }: Pick<Parts, 'store' | 'key' |
   verifyChain({
     chain,
     now,
-    isRevoked: (hash, by) => isRevoked(view, hash, by),
+    isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
     trustedRoot: () => ({ ceiling: 'override' }),
   })
   checkFresh(view, chain, { self: key.did, now })

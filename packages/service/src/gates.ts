@@ -7,6 +7,7 @@ import { LIMITS, fail, formatLabel, isNodeError, parseLabel, sha256Hex } from '@
 import {
   allows,
   cardDigest,
+  currentKey,
   decide,
   openCard,
   policyDigest,
@@ -159,7 +160,8 @@ function toldOf(decided: Decided<{ readonly commit: string }>) {
 
 async function subjectNow(view: View, request: GateRequest): Promise<GateSubject> {
   const { home = '' } = request
-  const { owner } = getHome(view, home)
+  // who decides is who speaks for the owner now: an old key approves nothing any more
+  const owner = currentKey(view, getHome(view, home).owner)
   const refs = await listRefs(view, home)
   const guarded = refs.filter((ref) => ref.protected).map(({ branch }) => branch)
   const policy = policyDigest({ home, owner, protected: guarded })

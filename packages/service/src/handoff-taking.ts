@@ -95,7 +95,7 @@ const checkedChain = ({ key: { did: audience }, view }: Context, handoff: Handof
     chain: handoff.chain,
     now,
     audience,
-    isRevoked: (hash, by) => isRevoked(view, hash, by),
+    isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
     trustedRoot: (did) => trusted(view, did),
   })
 

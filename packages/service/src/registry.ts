@@ -7,6 +7,7 @@ import { filesOperations } from './operations/files.ts'
 import { gateOperations } from './operations/gate.ts'
 import { gitOperations } from './operations/git.ts'
 import { handoffOperations } from './operations/handoff.ts'
+import { keyOperations } from './operations/keys.ts'
 import { labelOperations } from './operations/labels.ts'
 import { memoryOperations } from './operations/memory.ts'
 import { mergeOperations } from './operations/merge.ts'
@@ -28,6 +29,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...agentOperations,
     ...taskOperations,
     ...authorityOperations,
+    ...keyOperations,
     ...recordOperations,
     ...witnessOperations,
     ...syncOperations,

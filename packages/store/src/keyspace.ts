@@ -62,6 +62,8 @@ export const TABLES = {
   nonce: 'an',
   /** grant hash of a single delegation -> JSON where it was used (authority) */
   used: 'au',
+  /** did / `change` or `compromise` -> JSON what its owner said of that key, never removed (authority) */
+  keyStatement: 'ak',
   /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */
   trust: 'aw',
 

@@ -692,6 +692,41 @@ delegation_id?: string
 }
 
 /**
+ * What an owner says of a key: another one follows it, or it is in other hands and what it granted before is void.
+ */
+export type KeyStatement = ({
+keychange: {
+v: 1
+old: string
+new: string
+/**
+ * changes of this owner's key up to this one
+ */
+seq: number
+/**
+ * milliseconds since epoch; what the old key grants from then on is void, what it granted before holds
+ */
+effective_at: number
+signature_old: string
+signature_new: string
+}
+} | {
+compromise: {
+v: 1
+key: string
+/**
+ * milliseconds since epoch; what the key granted before that is void, whatever it says of revoking
+ */
+all_before: number
+/**
+ * the key itself, or one that followed it
+ */
+by: string
+signature: string
+}
+})
+
+/**
  * A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.
  */
 export interface Memory {
@@ -1338,6 +1373,41 @@ scope: string[]
  */
 level: ("inform" | "request" | "execute")
 until: (number | null)
+}
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "KeysList".
+ */
+export interface KeysList {
+
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "KeysState".
+ */
+export interface KeysState {
+/**
+ * key-statement-v1
+ */
+statement: {
+[k: string]: unknown | undefined
+}
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "KeysTell".
+ */
+export interface KeysTell {
+/**
+ * did:key of an Ed25519 key
+ */
+did: string
+/**
+ * key-statement-v1
+ */
+statement: {
+[k: string]: unknown | undefined
 }
 }
 /**

@@ -25,6 +25,7 @@ import {
 } from '@csb/authority'
 import { answerStatus } from '../freshness.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { knowKey, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../spreading.ts'
 
@@ -57,7 +58,7 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash?: s
       const verified = verifyChain({
         chain,
         now,
-        isRevoked: (hash, by) => isRevoked(tx, hash, by),
+        isRevoked: (hash, by, grant) => isRevoked(tx, hash, by, grant),
         trustedRoot: (did) => trusted(tx, did),
       })
       storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
@@ -66,6 +67,13 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash?: s
     },
     ({ leaf, leafHash }) => ({ grant: leafHash, id: leaf.delegation.id, grantee: leaf.delegation.grantee_key }),
   )
+}
+
+type Brought = {
+  readonly chain?: unknown
+  readonly revocation?: unknown
+  readonly status?: unknown
+  readonly key_statement?: unknown
 }
 
 export const authorityOperations: readonly Operation[] = [
@@ -109,7 +117,7 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'session',
     open: 'peer',
     run: async (context: Context, _input: unknown, port: MessagePort) => {
-      const message = (await port.receive()) as { chain?: unknown; revocation?: unknown; status?: unknown } | undefined
+      const message = (await port.receive()) as Brought | undefined
       if (Array.isArray(message?.chain)) {
         const { leafHash } = await accept(context, message.chain)
         await port.send({ accepted: leafHash })
@@ -120,8 +128,11 @@ export const authorityOperations: readonly Operation[] = [
         const { target, peers } = await revokeGrant(context, message.revocation, [context.principal.did ?? ''])
         context.background(spread(context, target, peers))
         await port.send({ revoked: target })
+      } else if (message?.key_statement !== undefined) {
+        knowKey(context, message.key_statement)
+        await port.send(await takeStatement(context, message.key_statement))
       } else {
-        fail('MALFORMED', { reason: 'a chain, a revocation or a question is needed' })
+        fail('MALFORMED', { reason: 'a chain, a revocation, a question or a word on a key is needed' })
       }
     },
   },

@@ -63,7 +63,7 @@ function isHeard({ store, key, clock }: Context, did: string, chain: readonly un
       now: clock.now(),
       audience: key.did,
       trustedRoot: (root) => trusted(view, root),
-      isRevoked: (hash, by) => isRevoked(view, hash, by),
+      isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
     })
     return leaf.delegation.grantee_key === did
   } catch (error) {

@@ -1,0 +1,76 @@
+/**
+ * What owners say of their keys: another one follows, or it is in other hands. Statements arrive signed, from the
+ * owner's command line, or from a peer where the key is one this node trusts.
+ * @clause L1.3
+ */
+import { fail, type KeyStatement } from '@csb/core'
+import { isKeyOf, listKeyStatements, takeKeyStatement, trusted } from '@csb/authority'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+
+const reading = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'read' as const,
+  label: EVERYTHING,
+})
+
+export const keyOperations: readonly Operation[] = [
+  {
+    name: 'keys.list',
+    input: 'KeysList',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: async ({ view }: Context) => ({ items: await listKeyStatements(view) }),
+  },
+  {
+    name: 'keys.state',
+    input: 'KeysState',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: (context: Context, { statement }: { statement: unknown }) => takeStatement(context, statement),
+  },
+  {
+    name: 'keys.tell',
+    input: 'KeysTell',
+    kind: 'call',
+    open: 'lease',
+    needs: ruling,
+    run: async (context: Context, { did, statement }: { did: string; statement: unknown }) => {
+      const port = await context.peers.session(did, 'delegation', {}, { signal: context.signal })
+      try {
+        await port.send({ key_statement: statement })
+        const answer = (await port.receive()) ?? fail('PEER_UNREACHABLE', { did })
+        await port.close()
+        return await context.write(
+          () => answer,
+          () => ({ to: did, what: 'key statement' }),
+        )
+      } catch (error) {
+        port.abort(error as Error)
+        throw error
+      }
+    },
+  },
+]
+
+/** @returns which key it was about, and what was said */
+export async function takeStatement(context: Context, value: unknown): Promise<{ key: string; said: string }> {
+  const taken = await context.write((tx) => takeKeyStatement(tx, value, context.clock.now()), toldOf)
+  return toldOf(taken)
+}
+
+/** Strangers' keys are no concern of this node. @throws DENIED */
+export function knowKey({ view, identity }: Context, value: unknown): void {
+  const { keychange, compromise } = (value ?? {}) as { keychange?: { old?: unknown }; compromise?: { key?: unknown } }
+  const did = keychange?.old ?? compromise?.key
+  const isKnown =
+    typeof did === 'string' && (trusted(view, did) !== undefined || isKeyOf(view, identity.owner.did, did))
+  if (!isKnown) fail('DENIED', { reason: 'that key is not known here' })
+}
+
+function toldOf(statement: KeyStatement) {
+  return 'keychange' in statement
+    ? { key: statement.keychange.old, said: 'changed', to: statement.keychange.new }
+    : { key: statement.compromise.key, said: 'compromised', all_before: statement.compromise.all_before }
+}
