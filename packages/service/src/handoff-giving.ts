@@ -168,11 +168,10 @@ function mint(
   }
   const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
   const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
-  const lease = withLeft(
-    tx,
-    context,
-    meet(meet(own, caller) ?? own, asked) ?? fail('SCOPE_EXCEEDED', { field: 'locations' }),
-  )
+  // what the caller may not do the node does not lend it
+  const both = meet(own, caller)
+  const common = both === null ? null : meet(both, asked)
+  const lease = withLeft(tx, context, common ?? fail('SCOPE_EXCEEDED', { field: 'locations' }))
   const grant = signGrant(
     draftGrant({
       type: 'single',

@@ -13,6 +13,8 @@ export const handoffOperations: readonly Operation[] = [
       location: locationOf(parts, homeOf({}, parts)),
       action: 'send',
       branch: 'memory',
+      // it mints a lease for somebody else
+      capability: 'C',
     }),
     run: giveHandoff,
   },
