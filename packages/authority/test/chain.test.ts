@@ -63,7 +63,7 @@ describe('a chain of grants', () => {
       'revocation.max_age_ms',
     ],
     ['revocability', { revocable: false, expires_at: NOW + 1000 }, 'type_rule', 'revocable'],
-  ])('L1.2 a child with a wider %s is refused', (_field, change, reason, field) => {
+  ])('L1.2 attack 12: a child with a wider %s is refused', (_field, change, reason, field) => {
     const root = ownerGrant({ level: change.level === undefined ? 'execute' : 'request' })
     expect(verify([root, forgedChild(root, {})]).leaf.delegation.grantee).toBe('helper')
     expect(refused([root, forgedChild(root, change)])).toMatchObject(refusal(reason, { link: 1, field }))
@@ -83,7 +83,7 @@ describe('a chain of grants', () => {
     ['gates', { gates: [] }],
     ['budget.calls', { budget: { calls: 11 } }],
     ['max_children', { max_children: 3 }],
-  ])('L1.2 a child lease with wider %s is refused and the field is named', (field, wider) => {
+  ])('L1.2 attack 12: a child lease with wider %s is refused and the field is named', (field, wider) => {
     const lease = wideLease({
       paths: ['/notes'],
       deny_paths: ['/notes/private'],
@@ -106,7 +106,7 @@ describe('a chain of grants', () => {
     expect(refused([root, forgedChild(root, {}, wideLease())])).toMatchObject(refusal('widened_lease', { link: 1 }))
   })
 
-  test('a scope lies within another by whole segments only', () => {
+  test('attack 11: a scope lies within another by whole segments only', () => {
     const root = ownerGrant({ scope: ['read', 'file/read'] })
     const fine = (scope: string[]) => verify([root, forgedChild(root, { scope })]).leaf.delegation.scope
     expect(fine(['read/notes', 'file/read'])).toEqual(['read/notes', 'file/read'])
@@ -115,14 +115,14 @@ describe('a chain of grants', () => {
     }
   })
 
-  test('override is lent to nobody further', () => {
+  test('attack 26: override is lent to nobody further', () => {
     const root = ownerGrant({ type: 'global', scope: ['*'], level: 'execute' })
     expect(refused([root, forgedChild(root, { level: 'override', type: 'global', scope: ['*'] })])).toMatchObject(
       refusal('type_rule', { link: 1 }),
     )
   })
 
-  test('that is out of order, has a gap, a twin or nothing in it is refused', () => {
+  test('attack 19: that is out of order, has a gap, a twin or nothing in it is refused', () => {
     const root = ownerGrant()
     const child = childGrant(root)
     const grandchild = signGrant(
@@ -138,7 +138,7 @@ describe('a chain of grants', () => {
     expect(refused([root, child, child])).toMatchObject(refusal('cycle'))
   })
 
-  test('a child can not be moved below another grant of equal right to the same holder', () => {
+  test('attack 20: a child can not be moved below another grant of equal right to the same holder', () => {
     const one = ownerGrant()
     const other = ownerGrant()
     expect(refused([other, childGrant(one)])).toMatchObject(refusal('broken_link', { link: 1, field: 'parent' }))
@@ -164,7 +164,7 @@ describe('a chain of grants', () => {
     expect(refused([forAny, forOne], { audience: node.did })).toMatchObject(refusal('wrong_audience'))
   })
 
-  test('of ten thousand links is refused by its length, with no signature looked at', () => {
+  test('attack 19: of ten thousand links is refused by its length, with no signature looked at', () => {
     const link = ownerGrant()
     const begin = performance.now()
     expect(refused(Array.from({ length: 10_000 }, () => link))).toMatchObject(refusal('too_deep'))
@@ -211,12 +211,12 @@ test('DEL-003.3.4 a grant that was declared irrevocable ends only with its grant
 describe('times, to the millisecond', () => {
   const at = (now: number, extra: Partial<GrantInit> = {}) => refused([ownerGrant(extra)], { now })
 
-  test('a grant is over at its end, without grace', () => {
+  test('attack 8: a grant is over at its end, without grace', () => {
     expect(at(NOW + HOUR - 1)).toBeUndefined()
     expect(at(NOW + HOUR)).toMatchObject(refusal('expired', { link: 0 }))
   })
 
-  test('a grant of a signer whose clock is a minute ahead is accepted, a minute and a millisecond not', () => {
+  test('attack 8: a grant of a signer whose clock is a minute ahead is accepted, a minute and a millisecond not', () => {
     expect(at(NOW - LIMITS.clockSkewMs)).toBeUndefined()
     expect(at(NOW - LIMITS.clockSkewMs - 1)).toMatchObject(refusal('not_yet_valid', { link: 0 }))
   })
