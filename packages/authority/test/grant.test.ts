@@ -39,7 +39,7 @@ describe('a grant', () => {
     expect(grantHash(ownerGrant({ scope: ['notes'] }))).not.toBe(grantHash(grant))
   })
 
-  test('every changed byte of its text is found', () => {
+  test('attack 1: every changed byte of its text is found', () => {
     const text = JSON.stringify(ownerGrant({ lease: wideLease() }))
     for (let at = 0; at < text.length; at += 3) {
       const spoiled = `${text.slice(0, at)}${text[at] === 'x' ? 'y' : 'x'}${text.slice(at + 1)}`
@@ -56,19 +56,19 @@ describe('a grant', () => {
     }
   })
 
-  test('a signature made for another kind of document is refused', () => {
+  test('attack 5: a signature made for another kind of document is refused', () => {
     const { signature: _, ...delegation } = ownerGrant().delegation
     const forged = { delegation: { ...delegation, signature: signDocument('handoff', { delegation }, owner) } }
     expect(thrownBy(() => verify(forged))).toMatchObject(refusal('bad_signature'))
   })
 
-  test('a signature by another key, with the keys swapped in the text, is refused', () => {
+  test('attack 4: a signature by another key, with the keys swapped in the text, is refused', () => {
     const grant = ownerGrant()
     const swapped = { ...grant, delegation: { ...grant.delegation, grantee_key: node.did } }
     expect(thrownBy(() => verify(swapped))).toMatchObject(refusal('bad_signature'))
   })
 
-  test('a key of small order is refused by name', () => {
+  test('attack 3: a key of small order is refused by name', () => {
     const weak = didFromPublicKey(Uint8Array.of(1, ...new Uint8Array(31)))
     const { delegation } = ownerGrant()
     // under this key R = identity, S = 0 is a signature of every message
