@@ -75,7 +75,7 @@ function swapped(into: Lease, from: Lease, name: (typeof FIELDS)[number]): Lease
 }
 
 describe('lease relations', () => {
-  test('L1.2 whatever a lease within another allows, the other allows too', () => {
+  test('L1.2 attack 12: whatever a lease within another allows, the other allows too', () => {
     let compared = 0
     fc.assert(
       fc.property(lease, lease, field, fc.array(request, { minLength: 20, maxLength: 20 }), (a, b, name, requests) => {
