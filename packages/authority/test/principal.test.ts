@@ -82,7 +82,7 @@ describe('who is asking', () => {
     expect(thrownBy(() => who(store, token))).toMatchObject({ code: 'LEASE_REQUIRED' })
   })
 
-  test('L1.3 a lease ends to the millisecond', async () => {
+  test('L1.3 attack 8: a lease ends to the millisecond', async () => {
     const { store, token } = await withToken()
     const held = who(store, token, NOW + HOUR - 1)
     expect(thrownBy(() => checkHeld(store.view(), held, NOW + HOUR - 1))).toBeUndefined()
