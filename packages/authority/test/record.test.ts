@@ -82,7 +82,7 @@ describe('the record', () => {
     expect(await verifyRecord((await testStore()).view())).toMatchObject({ ok: true, size: 0 })
   })
 
-  test('L1.6 a record changed by one byte is found, wherever it is, and its number named', async () => {
+  test('L1.6 attack 34: a record changed by one byte is found, wherever it is, and its number named', async () => {
     const store = await recorded(9)
     for (let seq = 0; seq < 9; seq++) {
       for (const table of ['header', 'payload'] as const) {
@@ -114,7 +114,7 @@ describe('the record', () => {
     expect(await damage(store)).toMatchObject({ ok: true })
   })
 
-  test('L1.6 an entry removed, at the end, in the middle, or put in, is found', async () => {
+  test('L1.6 attack 34: an entry removed, at the end, in the middle, or put in, is found', async () => {
     for (const seq of [8, 4, 0]) {
       const store = await recorded(9)
       await put(store, key('header', seq), null)
@@ -125,7 +125,7 @@ describe('the record', () => {
     expect(await damage(store)).toMatchObject({ code: 'RECORD_DAMAGED', details: { seq: 3 } })
   })
 
-  test('L1.6 two entries in the other order are found', async () => {
+  test('L1.6 attack 34: two entries in the other order are found', async () => {
     const store = await recorded(4)
     const [one, two] = [store.view().get(key('header', 1)) ?? null, store.view().get(key('header', 2)) ?? null]
     await put(store, key('header', 1), two)
@@ -270,7 +270,7 @@ describe('what can be erased', () => {
     expect((await readRecords(store.view(), { limit: 1 }))[0]?.payload).toBeNull()
   })
 
-  test('equal payloads have unequal commitments: none can be guessed from a header', async () => {
+  test('attack 38: equal payloads have unequal commitments: none can be guessed from a header', async () => {
     const store = await testStore()
     await append(store)
     await append(store)
