@@ -37,7 +37,7 @@ test('DEL-003.3.4 the origin, the grantor and the grantee may revoke; a stranger
   expect(isRevoked(store.view(), grantHash(root))).toBe(false)
 })
 
-test('L1.3 a revocation that comes before its grant counts when the grant comes', async () => {
+test('L1.3 attack 17: a revocation that comes before its grant counts when the grant comes', async () => {
   const store = await testStore()
   const root = ownerGrant()
   await store.transact((tx) => revoke(tx, word(grantHash(root)), NOW))
@@ -54,7 +54,7 @@ test('L1.3 a revocation that comes before its grant counts when the grant comes'
   expect(isRevoked(store.view(), grantHash(root))).toBe(true)
 })
 
-test('a stranger who revokes first neither ends the grant nor takes the place of its grantor', async () => {
+test('attack 17: a stranger who revokes first neither ends the grant nor takes the place of its grantor', async () => {
   const store = await testStore()
   const root = ownerGrant()
   await store.transact((tx) => revoke(tx, word(grantHash(root), stranger), NOW))
@@ -64,7 +64,7 @@ test('a stranger who revokes first neither ends the grant nor takes the place of
   expect(isRevoked(store.view(), grantHash(root))).toBe(true)
 })
 
-test('a re-spelled signature on the grant does not help it', async () => {
+test('attack 18: a re-spelled signature on the grant does not help it', async () => {
   const store = await testStore()
   const root = ownerGrant()
   await store.transact((tx) => revoke(tx, word(grantHash(root)), NOW))
