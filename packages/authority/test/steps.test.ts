@@ -68,7 +68,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(outcome).toMatchObject({ kind: 'accepted', level: 'request', root: owner.did, holder: helper.did })
   })
 
-  test('DEL-003.3.2 a message without authority is ordinary, and no text in it changes that', async () => {
+  test('DEL-003.3.2 attack 24: a message without authority is ordinary, and no text in it changes that', async () => {
     const store = await listening()
     const body = {
       ...BODY,
@@ -100,7 +100,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, spoil(sign([ownerGrant()])))).toMatchObject(downgraded(1, 'attached', reason))
   })
 
-  test('DEL-003.3.2 step 1 attached: copies that differ are ambiguous, equal ones are one', async () => {
+  test('DEL-003.3.2 attack 24: step 1 attached: copies that differ are ambiguous, equal ones are one', async () => {
     const store = await listening()
     const root = ownerGrant()
     const [one, other] = [sign([root]), sign([root])]
@@ -111,7 +111,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, one, { copies: [structuredClone(one)] })).toMatchObject({ kind: 'accepted' })
   })
 
-  test('DEL-003.3.2 step 2 received: for another node', async () => {
+  test('DEL-003.3.2 attack 13: step 2 received: for another node', async () => {
     const store = await listening()
     const root = ownerGrant({ audience: [node.did, otherNode.did] })
     const forwarded = sign([root], { audience: otherNode.did })
@@ -144,7 +144,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     )
   })
 
-  test('DEL-003.3.2 step 2 received: the same message again, also after a restart', async () => {
+  test('DEL-003.3.2 attack 6: step 2 received: the same message again, also after a restart', async () => {
     const store = await listening()
     const authority = sign([ownerGrant()])
     expect(await judge(store, authority)).toMatchObject({ kind: 'accepted' })
@@ -227,7 +227,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, sign([all], { level: 'execute' }))).toMatchObject({ kind: 'accepted' })
   })
 
-  test('DEL-003.3.2 step 6 expiry: the message or the grant is over, or still to begin', async () => {
+  test('DEL-003.3.2 attack 8: step 6 expiry: the message or the grant is over, or still to begin', async () => {
     const store = await listening()
     const root = ownerGrant()
     const late = { now: NOW + 300_000 }
@@ -249,7 +249,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, endless, { now: NOW + HOUR - 1 })).toMatchObject(downgraded(2, 'received', 'replayed'))
   })
 
-  test('DEL-003.3.2 step 6 expiry: a clock that is set back revives nothing', async () => {
+  test('DEL-003.3.2 attack 9: step 6 expiry: a clock that is set back revives nothing', async () => {
     const store = await listening()
     const entry = { operation: 'x', outcome: 'done', actor: null, door: 'timer', run: null, lease: null } as const
     await store.transact((tx) => appendRecord(tx, { ...entry, reads: [], effect: {} }, NOW + HOUR))
@@ -264,7 +264,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, sign([single]))).toMatchObject(downgraded(7, 'accepted', 'already_used'))
   })
 
-  test('DEL-001 step 7 accepted: of two at the same moment one is accepted', async () => {
+  test('DEL-001 attack 7: step 7 accepted: of two at the same moment one is accepted', async () => {
     const store = await listening()
     const single = ownerGrant({ type: 'single', task: 'task_1', maxDepth: 0 })
     const outcomes = await Promise.all([judge(store, sign([single])), judge(store, sign([single]))])
