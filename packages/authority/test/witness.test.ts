@@ -287,7 +287,7 @@ describe('a witness', () => {
     expect(await listWitnessed(witness.view())).toEqual([])
   })
 
-  test('L1.6 a rewritten log is found: no proof from what was signed, and two signatures for one size', async () => {
+  test('L1.6 attack 36: a rewritten log is found: no proof from what was signed, and two signatures for one size', async () => {
     const [log, other, witness] = [await recorded(5), await recorded(8, 'two'), await testStore()]
     await showAll(log, witness, 0)
     const known = await noteOf(log)
@@ -318,7 +318,7 @@ describe('a witness', () => {
     expect(await listWitnessed(witness.view())).toMatchObject([{ size: 7, shorter: null }])
   })
 
-  test('L1.6 two checkpoints at once never roll the known size back', async () => {
+  test('L1.6 attack 37: two checkpoints at once never roll the known size back', async () => {
     const [log, witness] = [await recorded(3), await testStore()]
     await showAll(log, witness, 0)
     const bodyAt = async () => {
