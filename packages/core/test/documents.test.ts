@@ -52,7 +52,7 @@ describe('signed documents', () => {
     expect(new Set(Object.values(DOMAINS)).size).toBe(Object.keys(DOMAINS).length)
   })
 
-  test('only one spelling of a signature is one', () => {
+  test('attack 18: only one spelling of a signature is one', () => {
     const good = signDocument('grant', {}, key)
     const bytes = fromBase64Url(good.slice(8)) ?? new Uint8Array()
     const standard = `ed25519:${Buffer.from(bytes).toString('base64')}`
