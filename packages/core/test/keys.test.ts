@@ -99,7 +99,7 @@ describe('Ed25519 keys', () => {
     expect(verifySignature('did:key:nonsense', message, signature)).toBe(false)
   })
 
-  test.each(SMALL_ORDER)('a key of small order proves nothing: %s', (text) => {
+  test.each(SMALL_ORDER)('attack 3: a key of small order proves nothing: %s', (text) => {
     const identity = new Uint8Array(64)
     identity[0] = 1
     expect(isWeakKey(hex(text))).toBe(true)
@@ -116,7 +116,7 @@ describe('Ed25519 keys', () => {
     expect(() => createKeyPair(new Uint8Array(31))).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
   })
 
-  test('the self-test passes here', async () => {
+  test('attack 3: the self-test passes here', async () => {
     await expect(selfTest()).resolves.toBeUndefined()
   })
 })
