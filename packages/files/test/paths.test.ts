@@ -49,7 +49,7 @@ describe('paths', () => {
     ['1025 characters', 'x/'.repeat(512) + 'y'],
   ])('%s is refused', (_, path) => refused(path))
 
-  test('whatever passes has only segments that a file system and git take', () => {
+  test('attack 29: whatever passes has only segments that a file system and git take', () => {
     const segment = fc.oneof(
       fc.constantFrom('a', '.', '..', '.git', '.GIT', 'git~1', '', 'x\\y', 'é', 'e\u0301', '\u202e', 'b.md'),
       fc.string({ unit: 'binary', maxLength: 8 }),
