@@ -72,7 +72,7 @@ describe('what a push may not bring', () => {
     await refuses(store, home, pack, tip, 'INVALID_INPUT')
   })
 
-  test('symbolic links out of the tree at any depth; within it they are taken', async () => {
+  test('attack 29: symbolic links out of the tree at any depth; within it they are taken', async () => {
     const { store, home } = await openHome()
     const linked = (target: string | Uint8Array, depth: number) => {
       const link = make.blob(target)
