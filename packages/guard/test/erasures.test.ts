@@ -23,7 +23,7 @@ function windowsOf(bytes: Uint8Array): Uint8Array[] {
 }
 
 describe('the disk after forgetting', () => {
-  test('L3.4 partial: neither deflated nor plain bytes of any version are left, and the report says what it can not reach', async () => {
+  test('L3.4 partial, attack 38: neither deflated nor plain bytes of any version are left, and the report says what it can not reach', async () => {
     const node = await openHome()
     for (let i = 0; i < 30; i++) await node.create(`another note, number ${i}`)
     const note = await node.create(SECRET)
