@@ -21,7 +21,7 @@ function ask(port: number, headers: Record<string, string>): Promise<{ status: n
   })
 }
 
-describe('who may speak to it', () => {
+describe('attack 33: who may speak to it', () => {
   test.each([
     ['its address', {}],
     ['localhost', { Host: 'localhost:7480' }],
