@@ -192,7 +192,7 @@ describe('a message whose authority fails a step is an ordinary one, and the ans
     expect(markOf(task)).toMatchObject({ accepted: false, step: 2, reason: 'holder_mismatch' })
   })
 
-  test('DEL-003.3.2 step 2: the same message a second time, also after a restart', async () => {
+  test('DEL-003.3.2 attack 6: step 2: the same message a second time, also after a restart', async () => {
     const { house, speaker } = await stage()
     const envelope = envelopeOf(house, speaker, { grants: [speaker.grant(house)] })
     await deliver(house, speaker, envelope)
@@ -205,7 +205,7 @@ describe('a message whose authority fails a step is an ordinary one, and the ans
     expect(markOf(taskOf(await deliver(later, speaker, third)))).toMatchObject({ step: 2, reason: 'replayed' })
   })
 
-  test('DEL-003.3.2 step 7: a single grant works once, two messages at the same moment too', async () => {
+  test('DEL-003.3.2 attack 7: step 7: a single grant works once, two messages at the same moment too', async () => {
     const { house, speaker } = await stage()
     const grants = [speaker.grant(house, { type: 'single', task: 'one task' })]
     const tasks = await Promise.all([say(house, speaker, { grants }), say(house, speaker, { grants })])
