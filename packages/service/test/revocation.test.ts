@@ -65,7 +65,7 @@ const revoking = ({ nas, grant }: Cast) =>
   }>('authority.revoke', signRevocation({ target: grantHash(grant), now: NOW }, nas.owner))
 
 describe('L1.3 a revocation follows the grant', () => {
-  test('L1.3 to whom it was shown, and on to whom that one showed it', async () => {
+  test('L1.3 attack 15: to whom it was shown, and on to whom that one showed it', async () => {
     const cast = await stage()
     expect(await speak(cast)).toBe('with authority from Ines')
     const told = await revoking(cast)
