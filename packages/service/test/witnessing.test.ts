@@ -44,7 +44,7 @@ describe('who stands witness for whom', () => {
     expect(logs.map(({ did }) => did).sort()).toEqual([sibling.key.did, friend.key.did].sort())
   })
 
-  test('L1.6 a witness that shows what this node never signed holds nothing up', async () => {
+  test('L1.6 attack 37: a witness that shows what this node never signed holds nothing up', async () => {
     const network = createNetwork()
     const house = await createHouse({ network })
     await house.owned('memory.create', { entry: { content: 'x', type: 'other' } })
