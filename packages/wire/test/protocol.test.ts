@@ -116,7 +116,7 @@ describe('a stream of a protocol', () => {
 })
 
 describe('admission', () => {
-  test('A2A-019 streams are counted per peer and not per connection', async () => {
+  test('A2A-019 attack 39: streams are counted per peer and not per connection', async () => {
     const node = await startNode({
       admission: { concurrent: 4 },
       answers: {
