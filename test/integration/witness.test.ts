@@ -128,7 +128,7 @@ describe('witnesses over real processes', () => {
     expect([(await state(one)).size, (await state(two)).size]).toEqual(before)
   })
 
-  test('L1.6 a record that its owner rewrote is found by the witness, who keeps two signatures that contradict', async () => {
+  test('L1.6 attack 36: a record that its owner rewrote is found by the witness, who keeps two signatures that contradict', async () => {
     const [one, two] = await pair()
     for (const word of ['a', 'b', 'c']) await write(one, `note ${word}`)
     const { settled } = await settledAt(one, (await state(one)).size)
@@ -158,7 +158,7 @@ describe('witnesses over real processes', () => {
     )
   })
 
-  test('L1.6 a record whose end was cut off is held, and the witness remembers that it came shorter', async () => {
+  test('L1.6 attack 35: a record whose end was cut off is held, and the witness remembers that it came shorter', async () => {
     const [one, two] = await pair()
     for (const word of ['a', 'b', 'c']) await write(one, `note ${word}`)
     const { settled } = await settledAt(one, (await state(one)).size)
@@ -175,7 +175,7 @@ describe('witnesses over real processes', () => {
     await expect(write(one, 'more')).rejects.toMatchObject({ code: 'RECORD_HELD' })
   })
 
-  test('L1.6 a node restored from an old backup finds out, reads on, and writes again when its owner says so', async () => {
+  test('L1.6 attack 35: a node restored from an old backup finds out, reads on, and writes again when its owner says so', async () => {
     const [one, two] = await pair()
     const kept = await write(one, 'before the backup')
     await settledAt(one, (await state(one)).size)
