@@ -59,8 +59,7 @@ describe('attack 28: a budget is multiplied by handing it to several', () => {
       name: 'child',
       lease: { budget: { calls: 10 } },
     })) as { token: string }
-    for (let n = 0; n < 3; n++)
-      await nas.service.perform({ ...caller, token: child.token } as Caller, 'memory.list', {})
+    for (let n = 0; n < 3; n++) await nas.service.perform({ ...caller, token: child.token }, 'memory.list', {})
     const codes = [await codeOf(offer(peers[0])), await codeOf(offer(peers[1])), await codeOf(offer(peers[0]))]
     expect(codes[0]).toBe('done')
     // the first took all that was left: for the others nothing is
@@ -74,7 +73,7 @@ describe('attack 28: a budget is multiplied by handing it to several', () => {
     // five calls were used here before, by the holder and its child
     expect(minted[0]?.budget?.calls).toBe(BUDGET.calls - 5)
     // the child has nothing left either: its parent pays for it
-    expect(await codeOf(nas.service.perform({ ...caller, token: child.token } as Caller, 'memory.list', {}))).toBe(
+    expect(await codeOf(nas.service.perform({ ...caller, token: child.token }, 'memory.list', {}))).toBe(
       'SCOPE_EXCEEDED',
     )
   })
