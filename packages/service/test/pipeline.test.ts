@@ -20,7 +20,7 @@ async function refused(house: House, work: () => Promise<unknown>): Promise<stri
 }
 
 describe('a request that is refused leaves nothing but its record', () => {
-  test('L1.1 without a lease', async () => {
+  test('L1.1 attack 14: without a lease', async () => {
     const house = await createHouse()
     expect(await refused(house, () => create(house, nobody))).toBe('LEASE_REQUIRED')
     expect(await refused(house, () => create(house, visitor(createKeyPair().did)))).toBe('LEASE_REQUIRED')
@@ -114,7 +114,7 @@ describe('a request that is refused leaves nothing but its record', () => {
 })
 
 describe('the record', () => {
-  test('L1.1 folds a flood of the same refusal, and tells how many there were', async () => {
+  test('L1.1 attack 39: folds a flood of the same refusal, and tells how many there were', async () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
     for (let n = 0; n < 50; n++) await codeOf(create(house, nobody))
@@ -189,7 +189,7 @@ describe('the registry', () => {
     }
   })
 
-  test('L1.1 every operation that needs a lease refuses whoever has none', async () => {
+  test('L1.1 attack 14: every operation that needs a lease refuses whoever has none', async () => {
     const house = await createHouse()
     const inputs: Record<string, object> = {
       'memory.create': { entry },
