@@ -60,7 +60,7 @@ function validatorsOf(schemas: readonly Schema[]): string {
     (_, path: string, name: string) => {
       runtime.set(name, path)
       // node gives the whole CommonJS module as default, test runners unwrap it
-    return `(${name}Module.default ?? ${name}Module)`
+      return `(${name}Module.default ?? ${name}Module)`
     },
   )
   const imports = [...runtime].map(([name, path]) => `import ${name}Module from '${path}.js'`).sort()
@@ -74,7 +74,11 @@ function documentsOf(schemas: readonly Schema[]): string {
 }
 
 const schemas = await readSchemas()
-const files = { 'types.ts': await typesOf(schemas), 'validators.ts': validatorsOf(schemas), 'documents.ts': documentsOf(schemas) }
+const files = {
+  'types.ts': await typesOf(schemas),
+  'validators.ts': validatorsOf(schemas),
+  'documents.ts': documentsOf(schemas),
+}
 let stale = 0
 for (const [name, text] of Object.entries(files)) {
   const path = join(target, name)

@@ -58,9 +58,8 @@ async function litter(): Promise<never> {
 
 async function collect(): Promise<never> {
   for (;;) {
-    let removed = 0
-    for await (const step of collectGarbage(store, home, { now })) removed = step.removed
-    say('collected', String(removed))
+    // each step is told: a whole collection may not fit between two kills
+    for await (const { removed } of collectGarbage(store, home, { now })) say('collected', String(removed))
   }
 }
 
