@@ -158,7 +158,7 @@ describe('the record', () => {
       headers.splice(at, 1, ...headers.slice(at, at + 1).map((header) => ({ ...header, ...change })))
     }
 
-    test('L1.6 the entry behind a changed one does not hang on it any more', async () => {
+    test('L1.6 attack 34: the entry behind a changed one does not hang on it any more', async () => {
       expect(await rewrite(() => undefined)).toMatchObject({ ok: true, size: 6 })
       expect(await rewrite(set(2, { actor: helper.did }))).toMatchObject(found(3, 'prev'))
       expect(await rewrite((headers) => headers.splice(2, 1))).toMatchObject(found(2, 'number'))
