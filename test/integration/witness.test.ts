@@ -2,11 +2,12 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { canonicalize, digestOf, toHex, until, utf8 } from '@csb/core'
-import { contradict, verifyProof, type RecordHeader } from '@csb/authority'
+import { digestOf, toHex, until } from '@csb/core'
+import { contradict, readRecords, verifyProof, type RecordHeader } from '@csb/authority'
 import { key, openStore, prefix, type Store } from '@csb/store'
 import { createCluster, type Cluster, type Member } from '../../apps/harness/src/cluster.ts'
 import { completedBy, leafHash } from '../../packages/authority/src/merkle.ts'
+import { headerRow, headerText } from '../../packages/authority/src/record-row.ts'
 
 type State = {
   log: number
@@ -66,16 +67,13 @@ async function tamper(member: Member, work: (store: Store) => Promise<void>): Pr
 
 /** Change who acted in an entry and compute everything after it anew, so that the record verifies. */
 async function rewrite(store: Store, from: number): Promise<void> {
-  const headers: RecordHeader[] = []
-  for await (const [, bytes] of store.view().range({ prefix: prefix('header') })) {
-    headers.push(JSON.parse(Buffer.from(bytes).toString()) as RecordHeader)
-  }
+  const headers = (await readRecords(store.view(), { limit: 1000 })).map(({ header }) => header)
   await store.transact((tx) => {
     let prev: string | null = null
-    for (const header of headers) {
-      const bytes = utf8(canonicalize({ ...header, prev, ...(header.seq === from ? { actor: 'nobody' } : {}) }))
-      const leaf = leafHash(bytes)
-      tx.put(key('header', header.seq), bytes)
+    for (const before of headers) {
+      const header: RecordHeader = { ...before, prev, ...(before.seq === from ? { actor: 'nobody' } : {}) }
+      const leaf = leafHash(headerText(header))
+      tx.put(key('header', header.seq), headerRow(header))
       for (const node of completedBy(header.seq, leaf, (level, index) => tx.get(key('node', level, index)) ?? leaf)) {
         tx.put(key('node', node.level, node.index), node.hash)
       }
@@ -91,8 +89,7 @@ async function rewrite(store: Store, from: number): Promise<void> {
 
 /** Take out what came after the first `size` entries. */
 async function truncate(store: Store, size: number): Promise<void> {
-  const kept = store.view().get(key('header', size - 1)) ?? new Uint8Array()
-  const header = JSON.parse(Buffer.from(kept).toString()) as RecordHeader
+  const [last] = await readRecords(store.view(), { after: size - 2, limit: 1 })
   const gone: string[] = []
   for (const table of ['header', 'payload'] as const) {
     for await (const [fullKey] of store.view().range({ prefix: prefix(table), after: key(table, size - 1) }))
@@ -100,7 +97,7 @@ async function truncate(store: Store, size: number): Promise<void> {
   }
   await store.transact((tx) => {
     for (const fullKey of gone) tx.del(fullKey)
-    tx.putJson(key('meta', 'record'), { size, leaf: toHex(leafHash(kept)), ts: header.ts })
+    tx.putJson(key('meta', 'record'), { size, leaf: last?.leaf, ts: last?.header.ts })
     tx.del(key('meta', 'checkpoint'))
     tx.del(key('meta', 'checkpoint-settled'))
   })

@@ -63,6 +63,7 @@ export { rightsOf, takeCredential, verifyCredential, type Rights } from './right
 export {
   appendRecord,
   effectiveNow,
+export type { RecordHeader } from './record-row.ts'
   payloadsThatMention,
   readRecords,
   heldOf,

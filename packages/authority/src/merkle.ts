@@ -10,14 +10,21 @@ import { equalBytes, sha256 } from '@csb/core'
 /** Gives the 32-byte hash of a full subtree: `level` 0 is a leaf, `index` counts at that level. */
 export type NodeSource = (level: number, index: number) => Uint8Array
 
+const HASH_BYTES = 32
 const LEAF = Uint8Array.of(0)
-const INNER = Uint8Array.of(1)
 
 /** @returns 32 bytes */
-export const leafHash = (entry: Uint8Array): Uint8Array => sha256(LEAF, entry)
+export const leafHash = (entry: Uint8Array | string): Uint8Array =>
+  typeof entry === 'string' ? sha256(`\0${entry}`) : sha256(Buffer.concat([LEAF, entry]))
 
 /** @returns 32 bytes */
-export const innerHash = (left: Uint8Array, right: Uint8Array): Uint8Array => sha256(INNER, left, right)
+export function innerHash(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(1 + 2 * HASH_BYTES)
+  bytes[0] = 1
+  bytes.set(left, 1)
+  bytes.set(right, 1 + HASH_BYTES)
+  return sha256(bytes)
+}
 
 /**
  * The full subtrees that the leaf `index` completes, lowest first, the leaf itself among them.

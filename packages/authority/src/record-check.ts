@@ -15,7 +15,8 @@ import {
   rootFromInclusion,
   rootOf,
 } from './merkle.ts'
-import { headOf, isCommitted, nodesOf, parseHeader } from './record.ts'
+import { headOf, isCommitted, nodesOf } from './record.ts'
+import { headerRow, headerText, readHeaderRow } from './record-row.ts'
 
 /** That entry `seq` stands in the first `size`. Hashes in hex. */
 export type InclusionProof = {
@@ -45,7 +46,8 @@ export type RecordReport = {
 }
 
 /**
- * Recompute the whole record: numbers, chain, tree, commitments.
+ * Recompute the whole record: numbers, chain, tree, commitments. That each entry names the one before follows from its
+ * hash, since the name is put in from there.
  * @throws RECORD_DAMAGED `{seq, reason}` for the first entry that does not hold
  * @clause L1.6
  */
@@ -62,14 +64,14 @@ export async function verifyRecord(view: View): Promise<RecordReport> {
     const seq = Number(tail(fullKey, 'header'))
     if (seq !== next) damaged(next, 'header missing')
     if (seq >= head.size) damaged(seq, 'behind the head')
-    const header = parseHeader(bytes, seq)
-    if (header.seq !== seq) damaged(seq, 'number')
-    if (header.prev !== previous) damaged(seq, 'prev')
+    const header = readHeaderRow(bytes, seq, previous)
+    // one value, one row: another spelling of it is a change as well
+    if (Buffer.compare(headerRow(header), bytes) !== 0) damaged(seq, 'header')
     if (header.ts < ts) damaged(seq, 'time')
-    const leaf = leafHash(bytes)
+    const leaf = leafHash(headerText(header))
     for (const node of completedBy(seq, leaf, nodeAt)) {
       const stored = view.get(key('node', node.level, node.index))
-      if (stored === undefined || !equalBytes(stored, node.hash)) damaged(seq, 'node')
+      if (stored === undefined || Buffer.compare(stored, node.hash) !== 0) damaged(seq, 'node')
       full.set(`${node.level}/${node.index}`, node.hash)
       dropChildren(full, node.level, node.index)
     }

@@ -4,9 +4,10 @@
  * it is of is told by who exports it.
  * @clause L0.4 L1.5
  */
-import { canonicalize, fail, fromUtf8, utf8 } from '@csb/core'
+import { fail, fromBase64Url, toBase64Url } from '@csb/core'
 import { key, type View } from '@csb/store'
-import { isCommitted, parseHeader, recordOfCommit, type RecordHeader } from './record.ts'
+import { isCommitted, recordAt, recordOfCommit } from './record.ts'
+import { readStored, storedRow, type RecordHeader, type StoredPayload } from './record-row.ts'
 
 export type Evidence = {
   readonly header: RecordHeader
@@ -22,12 +23,12 @@ const MEMBERS = ['v', ...TEXTS, ...TEXTS_OR_NULL, ...COUNTS].sort().join()
 /** What this node's record says of a commit; undefined where it made none such. @throws RECORD_DAMAGED */
 export function evidenceOf(view: View, commit: string): Evidence | undefined {
   const seq = recordOfCommit(view, commit)
-  const bytes = seq === undefined ? undefined : view.get(key('header', seq))
-  if (seq === undefined || bytes === undefined) return undefined
-  const payload = view.get(key('payload', seq))
+  if (seq === undefined || !view.has(key('header', seq))) return undefined
+  const row = view.get(key('payload', seq))
+  const { salt, stored } = row === undefined ? {} : readStored(row, seq)
   return {
-    header: parseHeader(bytes, seq),
-    payload: payload === undefined ? null : (JSON.parse(fromUtf8(payload) ?? '{}') as Evidence['payload']),
+    header: recordAt(view, seq).header,
+    payload: salt === undefined ? null : { ...stored, salt: toBase64Url(salt) },
   }
 }
 
@@ -40,8 +41,7 @@ export function checkEvidence(value: unknown, commit: string): void {
   const { header, payload, ...rest } = (value ?? {}) as { header?: unknown; payload?: unknown }
   if (!isHeader(header) || Object.keys(rest).length > 0) return fail('MALFORMED', { reason: 'evidence', commit })
   if (payload === null) return
-  const isOfHeader = typeof payload === 'object' && isCommitted(header, utf8(canonicalize(payload)))
-  if (!isOfHeader) fail('MALFORMED', { reason: 'evidence that its header does not commit to', commit })
+  if (!isOf(header, payload)) fail('MALFORMED', { reason: 'evidence that its header does not commit to', commit })
 }
 
 function isHeader(value: unknown): value is RecordHeader {
@@ -54,4 +54,11 @@ function isHeader(value: unknown): value is RecordHeader {
     TEXTS_OR_NULL.every((name) => fields[name] === null || typeof fields[name] === 'string') &&
     COUNTS.every((name) => Number.isSafeInteger(fields[name]))
   )
+}
+
+function isOf(header: RecordHeader, payload: unknown): boolean {
+  if (typeof payload !== 'object' || payload === null) return false
+  const { salt, ...stored } = payload as { readonly salt?: unknown }
+  const bytes = typeof salt === 'string' ? fromBase64Url(salt) : undefined
+  return bytes !== undefined && isCommitted(header, storedRow(bytes, stored as StoredPayload))
 }

@@ -5,11 +5,12 @@
  * @clause L1.6
  */
 import { LIMITS, fail, fromUtf8, toHex, type KeyPair } from '@csb/core'
-import { key, type View } from '@csb/store'
+import type { View } from '@csb/store'
 import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { signedHead, witnessState } from './checkpoints.ts'
 import { leafHash, rootFromInclusion } from './merkle.ts'
-import { parseHeader, type RecordHeader } from './record.ts'
+import { recordAt } from './record.ts'
+import { headerText, type RecordHeader } from './record-row.ts'
 import { proveInclusion } from './record-check.ts'
 
 export type ProvedRecord = {
@@ -30,7 +31,7 @@ const HASH = /^[A-Za-z0-9+/]{43}=$/
  * @throws NOT_FOUND
  */
 export function writeProof(view: View, seq: number, nodeKey: KeyPair): string {
-  const header = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
+  const header = headerText(recordAt(view, seq).header)
   const { settled, latest, size } = witnessState(view)
   const note =
     [settled, latest].find((known) => known !== null && known.size > seq)?.note ?? signedHead(view, nodeKey, size)
@@ -60,8 +61,16 @@ export function verifyProof(text: string): ProvedRecord {
   const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, 'base64')))
   const root = rootFromInclusion(seq, checkpoint.size, leaf, path)
   if (root === undefined || toHex(root) !== checkpoint.root) fail('RECORD_DAMAGED', { seq, reason: 'inclusion' })
-  if (fromUtf8(bytes) === undefined) fail('MALFORMED', { reason: 'entry' })
-  const header = parseHeader(bytes, seq)
+  const header = parseHeader(bytes)
   if (header.seq !== seq) fail('RECORD_DAMAGED', { seq, reason: 'number' })
   return { header, leaf: toHex(leaf), checkpoint }
+}
+
+/** Only of bytes whose hash led to the root: what the log has signed. */
+function parseHeader(bytes: Uint8Array): RecordHeader {
+  try {
+    return JSON.parse(fromUtf8(bytes) ?? '') as RecordHeader
+  } catch (error) {
+    return fail('MALFORMED', { reason: 'entry' }, error)
+  }
 }

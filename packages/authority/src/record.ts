@@ -6,21 +6,19 @@
  * before it. Staged in the caller's transaction, so that an act and its entry are durable together or not at all.
  * @clause L1.1, L1.5, L1.6
  */
-import {
-  canonicalize,
-  digestOf,
-  fail,
-  formatLabel,
-  fromBase64Url,
-  fromUtf8,
-  joinLabels,
-  random,
-  toBase64Url,
-  toHex,
-  utf8,
-} from '@csb/core'
+import { digestOf, fail, formatLabel, joinLabels, random, toBase64Url, toHex } from '@csb/core'
 import { key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
 import { completedBy, leafHash } from './merkle.ts'
+import {
+  headerRow,
+  headerText,
+  payloadRow,
+  payloadText,
+  readHeaderRow,
+  readStored,
+  type RecordHeader,
+  type RecordPayload,
+} from './record-row.ts'
 
 /** What is told of one act. */
 export type RecordEntry = {
@@ -48,46 +46,17 @@ export type RecordEntry = {
   readonly commits?: readonly string[]
 }
 
-/** What stays for ever. */
-export type RecordHeader = {
-  readonly v: 1
-  readonly seq: number
-  /** ms since epoch, never less than the entry before */
-  readonly ts: number
-  /** leaf hash of the entry before, hex; null for the first */
-  readonly prev: string | null
-  readonly operation: string
-  readonly outcome: RecordEntry['outcome']
-  readonly code: string | null
-  readonly actor: string | null
-  readonly door: string
-  readonly run: string | null
-  readonly lease: string | null
-  readonly basis: string | null
-  /** how many things were read */
-  readonly reads: number
-  readonly label: string
-  /** `sha256:` of salt and payload */
-  readonly payload: string
-}
-
-/** What can be erased. */
-export type RecordPayload = {
-  readonly reads: readonly ReadEntry[]
-  readonly effect: Readonly<Record<string, unknown>>
-  readonly commit: string | null
-}
-
 export type RecordItem = {
   readonly header: RecordHeader
   /** leaf hash, hex */
   readonly leaf: string
   /** null where it was erased */
   readonly payload: RecordPayload | null
+  /** of the payload, base64url; null where it was erased */
+  readonly salt: string | null
 }
 
 type Head = { readonly size: number; readonly leaf: string | null; readonly ts: number }
-type SaltedPayload = RecordPayload & { readonly salt: string }
 
 /** Why nothing is written: somebody showed a checkpoint, signed by this node, that its record does not bear out. */
 export type Held = {
@@ -117,33 +86,28 @@ const LOG = key('meta', 'record-log')
 export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): { seq: number; leaf: string } {
   checkNotHeld(tx)
   const { size: seq, leaf: prev, ts } = headOf(tx)
-  const payload: SaltedPayload = {
-    salt: toBase64Url(random(32)),
-    reads: entry.reads,
-    effect: entry.effect,
-    commit: entry.commit ?? null,
-  }
+  const payload = payloadRow(random(32), { reads: entry.reads, effect: entry.effect, commit: entry.commit ?? null })
+  // members in canonical order: their text is written the quick way
   const header: RecordHeader = {
-    v: 1,
-    seq,
-    ts: Math.max(now, ts),
-    prev,
+    actor: entry.actor,
+    basis: entry.basis ?? null,
+    code: entry.code ?? null,
+    door: entry.door,
+    label: entry.label ?? formatLabel(joinLabels(entry.reads.map((read) => read.label))),
+    lease: entry.lease,
     operation: entry.operation,
     outcome: entry.outcome,
-    code: entry.code ?? null,
-    actor: entry.actor,
-    door: entry.door,
-    run: entry.run,
-    lease: entry.lease,
-    basis: entry.basis ?? null,
+    payload: digestOf(payload),
+    prev,
     reads: entry.reads.length,
-    label: entry.label ?? formatLabel(joinLabels(entry.reads.map((read) => read.label))),
-    payload: commitmentTo(payload),
+    run: entry.run,
+    seq,
+    ts: Math.max(now, ts),
+    v: 1,
   }
-  const bytes = utf8(canonicalize(header))
-  const hash = leafHash(bytes)
-  tx.put(key('header', seq), bytes)
-  tx.put(key('payload', seq), utf8(canonicalize(payload)))
+  const hash = leafHash(headerText(header))
+  tx.put(key('header', seq), headerRow(header))
+  tx.put(key('payload', seq), payload)
   for (const node of completedBy(seq, hash, nodesOf(tx))) tx.put(key('node', node.level, node.index), node.hash)
   if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), new Uint8Array())
   for (const commit of [entry.commit, ...(entry.commits ?? [])]) {
@@ -216,7 +180,13 @@ export async function readRecords(view: View, options: ReadRecordsOptions): Prom
 /** @throws NOT_FOUND, RECORD_DAMAGED */
 export function recordAt(view: View, seq: number): RecordItem {
   const bytes = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
-  return { header: parseHeader(bytes, seq), leaf: toHex(leafHash(bytes)), payload: payloadAt(view, seq) }
+  const header = readHeaderRow(bytes, seq, seq === 0 ? null : toHex(nodesOf(view)(0, seq - 1)))
+  const leaf = toHex(leafHash(headerText(header)))
+  const row = view.get(key('payload', seq))
+  if (row === undefined) return { header, leaf, payload: null, salt: null }
+  const { salt, stored } = readStored(row, seq)
+  const payload = { reads: stored.reads ?? [], effect: stored.effect, commit: stored.commit ?? null }
+  return { header, leaf, payload, salt: toBase64Url(salt) }
 }
 
 /** Number of the entry that made a commit, or undefined. */
@@ -235,7 +205,7 @@ export async function payloadsThatMention(
 ): Promise<{ key: string; bytes: Uint8Array }[]> {
   const found: { key: string; bytes: Uint8Array }[] = []
   for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
-    const text = fromUtf8(bytes) ?? ''
+    const text = payloadText(bytes) ?? ''
     if (words.some((word) => text.includes(word))) found.push({ key: fullKey, bytes })
   }
   return found
@@ -250,33 +220,5 @@ export const nodesOf =
 /** Size, last leaf and time of the last entry. */
 export const headOf = (view: View): Head => view.getJson<Head>(HEAD) ?? { size: 0, leaf: null, ts: 0 }
 
-/** @throws RECORD_DAMAGED */
-export function parseHeader(bytes: Uint8Array, seq: number): RecordHeader {
-  try {
-    return JSON.parse(fromUtf8(bytes) ?? '') as RecordHeader
-  } catch (error) {
-    return fail('RECORD_DAMAGED', { seq, reason: 'header' }, error)
-  }
-}
-
 /** True where the payload's bytes are those its header commits to. */
-export function isCommitted(header: RecordHeader, bytes: Uint8Array): boolean {
-  try {
-    return commitmentTo(JSON.parse(fromUtf8(bytes) ?? '') as SaltedPayload) === header.payload
-  } catch {
-    return false
-  }
-}
-
-function payloadAt(view: View, seq: number): RecordPayload | null {
-  const stored = view.getJson<SaltedPayload>(key('payload', seq))
-  if (stored === undefined) return null
-  const { salt: _, ...payload } = stored
-  return payload
-}
-
-/** Salted, so that nobody can guess an erased payload from the header that stays. */
-function commitmentTo({ salt, ...payload }: SaltedPayload): string {
-  const saltBytes = fromBase64Url(salt) ?? fail('RECORD_DAMAGED', { reason: 'salt' })
-  return digestOf(Buffer.concat([saltBytes, utf8(canonicalize(payload))]))
-}
+export const isCommitted = (header: RecordHeader, row: Uint8Array): boolean => digestOf(row) === header.payload

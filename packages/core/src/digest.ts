@@ -3,6 +3,8 @@ import { createHash, hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** 32 bytes. */
 export function sha256(...parts: readonly (Uint8Array | string)[]): Uint8Array {
+  const [only, ...others] = parts
+  if (only !== undefined && others.length === 0) return hash('sha256', only, 'buffer')
   const h = createHash('sha256')
   for (const part of parts) h.update(part)
   return h.digest()
