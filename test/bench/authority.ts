@@ -62,11 +62,14 @@ async function recordRows(): Promise<{ readonly rows: readonly Row[]; readonly b
     await raw.open()
     const database = join(folder, 'ours', 'db')
     const store = await openStore(database)
-    const append = () =>
-      store.transact((tx) => {
-        const now = systemClock.now()
-        return appendRecord(tx, { ...ENTRY, run: newId('run', now), effect: { note: newId('memory', now) } }, now)
-      })
+    // ids as they are, none of which is made in the time that is measured
+    const ids = Array.from({ length: (MANY + SINGLE) * TURNS }, () => newId('run', systemClock.now()))
+    let next = 0
+    const append = () => {
+      const run = ids[next++] ?? null
+      const entry = { ...ENTRY, run, effect: { note: `mem${run?.slice('run'.length)}` } }
+      return store.transact((tx) => appendRecord(tx, entry, systemClock.now()))
+    }
     const single: Row[] = []
     const grouped: Row[] = []
     const alone: Row[] = []

@@ -105,6 +105,8 @@ async function goOn(parts: Parts, service: Pick<Service, 'watch'>, signal: Abort
   const intervalMs = parts.config.witness?.interval_ms ?? LIMITS.checkpointMs
   let wake = Promise.withResolvers<void>()
   let dueAt = parts.clock.now() + intervalMs
+  // the first contact after a start is when lost entries are noticed: not a moment later
+  const unheed = parts.peers.onConnect(() => wake.resolve())
   const leave = service.watch(({ operation, outcome }) => {
     if (outcome !== 'done' || !WEIGHTY.has(operation)) return
     dueAt = 0
@@ -124,6 +126,7 @@ async function goOn(parts: Parts, service: Pick<Service, 'watch'>, signal: Abort
       parts.log('warn', 'checkpoint failed', { code: toNodeError(error).code })
     }
   }
+  unheed()
   leave()
 }
 

@@ -11,7 +11,7 @@ import {
   trusted,
   type GrantInit,
 } from '@csb/authority'
-import { NOW, createHouse, type House } from './house.ts'
+import { NOW, attach, createHouse, messageOf, type House, type Task } from './house.ts'
 import { createNetwork } from './network.ts'
 
 const next = createKeyPair()
@@ -30,8 +30,8 @@ const leaseOf = (house: House, extra: Partial<GrantInit> = {}) =>
       ttlMs: null,
       lease: {
         type: 'urn:csb:lease:1',
-        locations: [`nas://${house.key.peerId}/*`],
-        actions: ['list', 'read', 'write', 'exec'],
+        locations: [`nas://*/${house.home}`, `nas://${house.key.peerId}/*`],
+        actions: ['list', 'read', 'write', 'send', 'exec'],
         paths: ['/'],
         branches: ['*'],
         labels_max: 'sealed',
@@ -84,4 +84,25 @@ test('L1.3 a peer is told, and takes it in where it trusts that key', async () =
   await friend.store.transact((tx) => trust(tx, { did: house.owner.did, name: 'Ines', ceiling: 'execute' }))
   expect(await tell()).toMatchObject({ key: house.owner.did, said: 'changed' })
   expect(trusted(friend.store.view(), next.did)).toMatchObject({ name: 'Ines', ceiling: 'execute' })
+})
+
+test('L1.3 a node whose grant is void runs agents again when the key that followed grants it anew', async () => {
+  const house = await createHouse()
+  await attach(house)
+  const token = createToken()
+  await house.owned('keys.state', {
+    statement: signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW + 1 }),
+  })
+  await house.owned('authority.accept', { grant: leaseOf(house), token_hash: tokenHash(token) })
+  const perform = (operation: string, input: object) =>
+    house.service.perform({ kind: 'bearer', token, door: 'http' }, operation, input)
+  await perform('keys.state', { statement: signCompromise(house.owner.did, NOW + 1, next) })
+  const stateOfRun = async () => {
+    const sent = await perform('agents.send', { agent: 'clerk', params: { message: messageOf('count') } })
+    return (sent as { task: Task }).task.status.state
+  }
+  expect(await stateOfRun()).not.toBe('TASK_STATE_COMPLETED')
+  const grant = leaseOf(house, { to: { name: house.name, did: house.key.did }, maxDepth: 2, audience: ['*'] })
+  await perform('authority.accept', { grant })
+  expect(await stateOfRun()).toBe('TASK_STATE_COMPLETED')
 })

@@ -27,7 +27,10 @@ export function createNetwork(): Network {
   const published: AgentRecord[] = []
   const heard: { from: string; text: string }[] = []
   const away = new Set<string>()
-  const heeding = new Map<string, (did: string) => void>()
+  const heeding = new Map<string, Set<(did: string) => void>>()
+  const tellOf = (did: string, who: string) => {
+    for (const listener of heeding.get(did) ?? []) listener(who)
+  }
 
   const reach = (from: string, did: string): Service => {
     const found = services.get(did)
@@ -42,8 +45,8 @@ export function createNetwork(): Network {
     away,
     back: (did) => {
       away.delete(did)
-      for (const other of heeding.keys()) if (other !== did) heeding.get(other)?.(did)
-      for (const other of services.keys()) if (other !== did) heeding.get(did)?.(other)
+      for (const other of heeding.keys()) if (other !== did) tellOf(other, did)
+      for (const other of services.keys()) if (other !== did) tellOf(did, other)
     },
     join: (did, service) => void services.set(did, service),
     peersOf: ({ did, peerId }) => ({
@@ -64,8 +67,9 @@ export function createNetwork(): Network {
       findProviders: async (capability) => published.filter((record) => record.capabilities.includes(capability)),
       publish: async (record) => void published.push(record),
       onConnect: (listener) => {
-        heeding.set(did, listener)
-        return () => heeding.delete(did)
+        const listeners = heeding.get(did) ?? new Set()
+        heeding.set(did, listeners.add(listener))
+        return () => listeners.delete(listener)
       },
       session: async (to, kind, input) => {
         const target = reach(did, to)

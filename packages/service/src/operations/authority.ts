@@ -25,7 +25,7 @@ import {
 } from '@csb/authority'
 import { answerStatus } from '../freshness.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
-import { knowKey, takeStatement } from './keys.ts'
+import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../spreading.ts'
 
@@ -62,6 +62,7 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash?: s
         trustedRoot: (did) => trusted(tx, did),
       })
       storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
+      replaceNodeGrant(tx, context, verified)
       if (isDeclared) noteDeclared(tx, verified.leaf.delegation.id)
       return verified
     },

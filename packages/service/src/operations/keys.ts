@@ -4,8 +4,11 @@
  * @clause L1.3
  */
 import { fail, type KeyStatement } from '@csb/core'
-import { isKeyOf, listKeyStatements, takeKeyStatement, trusted } from '@csb/authority'
+import { isKeyOf, isRevoked, listKeyStatements, takeKeyStatement, trusted, type verifyChain } from '@csb/authority'
+import { key, type Transaction } from '@csb/store'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+
+const NODE_GRANT = key('meta', 'node-grant')
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -58,6 +61,17 @@ export const keyOperations: readonly Operation[] = [
 export async function takeStatement(context: Context, value: unknown): Promise<{ key: string; said: string }> {
   const taken = await context.write((tx) => takeKeyStatement(tx, value, context.clock.now()), toldOf)
   return toldOf(taken)
+}
+
+/** A node whose own grant is void, as after its owner's key was stolen, lives by the next one its owner gives it. */
+export function replaceNodeGrant(
+  tx: Transaction,
+  { key: own, identity }: Pick<Context, 'key' | 'identity'>,
+  { leaf, leafHash, lease, rootDid }: ReturnType<typeof verifyChain>,
+): void {
+  const before = tx.getJson<string>(NODE_GRANT)
+  const isNext = leaf.delegation.grantee_key === own.did && lease !== null && isKeyOf(tx, identity.owner.did, rootDid)
+  if (isNext && before !== undefined && isRevoked(tx, before)) tx.putJson(NODE_GRANT, leafHash)
 }
 
 /** Strangers' keys are no concern of this node. @throws DENIED */
