@@ -33,16 +33,7 @@ export {
 } from './key-statement.ts'
 export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
-export {
-  checkFresh,
-  issueStatus,
-  latestStatus,
-  signStatus,
-  staleLink,
-  statusKeysOf,
-  takeStatus,
-  takeStatuses,
-} from './status.ts'
+export { checkFresh, issueStatus, latestStatus, signStatus, statusKeysOf, takeStatus, takeStatuses } from './status.ts'
 export { markTold, noteShown, noteUntold, revocationsOf, untoldPeers, untoldTo, wasShown } from './shown.ts'
 export {
   chainsOfHolder,
@@ -63,7 +54,6 @@ export { rightsOf, takeCredential, verifyCredential, type Rights } from './right
 export {
   appendRecord,
   effectiveNow,
-export type { RecordHeader } from './record-row.ts'
   payloadsThatMention,
   readRecords,
   heldOf,
@@ -72,8 +62,8 @@ export type { RecordHeader } from './record-row.ts'
   recordSize,
   type Held,
   type RecordEntry,
-  type RecordHeader,
 } from './record.ts'
+export type { RecordHeader } from './record-row.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
 export { readCheckpoint, signCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 export {
@@ -121,4 +111,4 @@ export {
   type OpenCard,
 } from './gate.ts'
 export { openSeed, sealSeed, type SealedSeed } from './custody.ts'
-export { checkEvidence, evidenceOf, type Evidence } from './record-evidence.ts'
+export { checkEvidence, evidenceOf } from './record-evidence.ts'
