@@ -4,11 +4,13 @@
  */
 import { fail } from '@csb/core'
 import type { Transaction } from '@csb/store'
-import { readTree, writeBlob, writeTree } from './objects.ts'
+import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
+import { kindAt } from './stored.ts'
+import type { Side } from './tree-diff.ts'
 import { FILE, FOLDER, type TreeEntry } from './tree.ts'
 
-/** Write a file, or delete it with null. */
-export type Change = { readonly path: string; readonly bytes: Uint8Array | null }
+/** Write a file: its bytes, or a blob that is stored already and its mode. With null: delete it. */
+export type Change = { readonly path: string; readonly bytes: Uint8Array | Side | null }
 
 /** What became of a path: object ids before and after, null where there is none. */
 export type Changed = { readonly path: string; readonly before: string | null; readonly after: string | null }
@@ -17,7 +19,7 @@ type Node = {
   readonly path: string
   readonly children: Map<string, Node>
   /** what happens to a file of this very path */
-  change?: Uint8Array | null
+  change?: Change['bytes']
   /** some path below is written, not only deleted */
   writesBelow: boolean
 }
@@ -26,7 +28,8 @@ type Node = {
  * @param tree object id of the root tree
  * @param changes valid paths
  * @returns id of the new root tree, and what differs, in path order
- * @throws INVALID_INPUT where a path is changed twice, or a file would stand where a folder is or the reverse
+ * @throws INVALID_INPUT where a path is changed twice, or a file would stand where a folder is or the reverse; NOT_FOUND,
+ *   FORGOTTEN where a blob that should be stored is not
  */
 export function editTree(
   tx: Transaction,
@@ -100,7 +103,16 @@ function editEntry(
     return kept
   }
   if (kept !== undefined) fail('INVALID_INPUT', { reason: 'a folder, not a file', path })
-  const oid = writeBlob(tx, home, change)
+  const { mode, oid } =
+    change instanceof Uint8Array
+      ? { mode: file?.mode ?? FILE, oid: writeBlob(tx, home, change) }
+      : storedFile(tx, home, change)
   if (oid !== file?.oid) changed.push({ path, before: file?.oid ?? null, after: oid })
-  return { mode: file?.mode ?? FILE, name, oid }
+  return { mode, name, oid }
+}
+
+function storedFile(tx: Transaction, home: string, file: Side): Side {
+  if (isErased(tx, home, file.oid)) fail('FORGOTTEN', { home, oid: file.oid })
+  if (kindAt(tx, home, file.oid) !== 'blob') fail('NOT_FOUND', { home, oid: file.oid, wanted: 'blob' })
+  return file
 }

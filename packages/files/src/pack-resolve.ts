@@ -25,10 +25,10 @@ const KEPT_BYTES = 32 * 1024 * 1024
 const TURN = 128
 
 /**
- * @param view where bases are looked for that are not in the pack
+ * @param view where bases are looked for that are not in the pack; undefined: the pack must stand by itself
  * @throws MALFORMED where a delta does not fit, or its base is nowhere; TOO_LARGE, OBJECT_DAMAGED
  */
-export async function resolvePack(index: PackIndex, view: View, home: string): Promise<ResolvedPack> {
+export async function resolvePack(index: PackIndex, view: View | undefined, home: string): Promise<ResolvedPack> {
   const { count, spool } = index
   const order = new Int32Array(count)
   const depth = new Uint16Array(count)
@@ -95,7 +95,7 @@ function childrenOf({ count, base }: PackIndex): (place: number) => number[] {
   }
 }
 
-function createMaker(index: PackIndex, outside: ReadonlyMap<number, string>, view: View, home: string) {
+function createMaker(index: PackIndex, outside: ReadonlyMap<number, string>, view: View | undefined, home: string) {
   const kept = new Map<number | string, Body>()
   let keptBytes = 0
   const keep = (at: number | string, body: Body): Body => {
@@ -111,7 +111,7 @@ function createMaker(index: PackIndex, outside: ReadonlyMap<number, string>, vie
   const fromHome = (oid: string): Body => {
     const known = kept.get(oid)
     if (known !== undefined) return known
-    const found = isErased(view, home, oid) ? undefined : bodyOf(view, home, oid)
+    const found = view === undefined || isErased(view, home, oid) ? undefined : bodyOf(view, home, oid)
     return keep(oid, found ?? fail('MALFORMED', { reason: 'delta without a base', oid }))
   }
   const whole = (place: number): Body => {

@@ -4,12 +4,13 @@
  * file of somebody else; what is there is neither touched nor told.
  * @clause L4.2
  */
-import { fail } from '@csb/core'
-import type { Transaction } from '@csb/store'
+import { EVERY_TAG, fail, type Label } from '@csb/core'
+import type { Transaction, View } from '@csb/store'
 import { commitFiles, type CommitWords } from './change.ts'
 import type { Change } from './edit.ts'
 import { MAIN } from './homes.ts'
-import { isErased, readCommit, readTree } from './objects.ts'
+import { readLabels } from './labels.ts'
+import { hashOf, isErased, oidOf, readCommit, readTree } from './objects.ts'
 import { isReserved, validateBranch, validatePath } from './paths.ts'
 import { projectWithin, seenOf } from './project.ts'
 import { FORGOTTEN_TEXT, createTreeProjector, type Projection, type TreeProjector } from './project-tree.ts'
@@ -28,6 +29,8 @@ export type ApplyProjected = CommitWords &
     /** the projected commit that the changes were made on */
     readonly base: string
     readonly changes: readonly Change[]
+    /** names that earlier changes of the same reader got, as {@link AppliedProjected} tells them; it is added to */
+    readonly renamed?: Map<string, string>
   }
 
 export type AppliedProjected = {
@@ -39,6 +42,8 @@ export type AppliedProjected = {
   readonly placed: readonly { readonly path: string; readonly at: string }[]
 }
 
+/** Of a new file that nobody labelled: who wrote it knew no more than its clearance. */
+const OWN_LABEL = { integrity: 'agent' } as const
 /** Names that are tried for one path. */
 const COPIES = 100
 
@@ -49,12 +54,14 @@ const COPIES = 100
  * @clause L4.2
  */
 export async function applyProjected(tx: Transaction, input: ApplyProjected): Promise<AppliedProjected> {
-  const { home, branch, base, changes, clearance, labelOf, from = MAIN, ...words } = input
+  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), ...words } = input
   const projection = { home, clearance, labelOf }
   const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
   const { tree } = readCommit(tx, home, parent)
   const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
-  const desk: Desk = { tx, home, tree, trees, changes, renamed: new Map() }
+  const own: Label = { ...OWN_LABEL, level: clearance.level, tags: clearance.tags.filter((tag) => tag !== EVERY_TAG) }
+  const labels = readLabels(tx, home, tree)
+  const desk: Desk = { tx, home, tree, trees, changes, renamed, labels }
   const fitted = changes.map((change) => fit(desk, change)).filter((change) => change !== undefined)
   const { commit } = commitFiles(tx, {
     ...words,
@@ -63,12 +70,31 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
     branch,
     from: parent,
     changes: fitted.map(({ at, bytes }) => ({ path: at, bytes })),
+    // under the owner's label, which is what bears none, it would be hidden from its author
+    labels: fitted
+      .filter(({ at, bytes }) => bytes !== null && !trees.sees(tree, at, null))
+      .map(({ at }) => ({ path: at, label: own })),
   })
   return {
     commit,
     projected: await projectWithin(tx, projection, commit),
     placed: fitted.filter(({ path, at }) => path !== at).map(({ path, at }) => ({ path, at })),
   }
+}
+
+/**
+ * The newest commit in a full history that is seen as a projected one; undefined where none is.
+ * @param head commit that was projected for this reader before
+ */
+export function newestSeenAs(
+  view: View,
+  projection: Omit<Projection, 'labelOf'>,
+  head: string,
+  base: string,
+): string | undefined {
+  for (const { oid } of walkCommits(view, projection.home, [head]))
+    if (seenOf(view, projection, oid) === base) return oid
+  return undefined
 }
 
 /** The full commit to build on: the branch's head, or for a new branch the newest of `from` that is seen as `base`. */
@@ -97,6 +123,7 @@ type Desk = {
   readonly tree: string
   readonly trees: TreeProjector
   readonly changes: readonly Change[]
+  readonly labels: ReadonlyMap<string, unknown> | undefined
   /** path as it was asked for to the name that its last segment got */
   readonly renamed: Map<string, string>
 }
@@ -107,13 +134,21 @@ function fit(desk: Desk, { path, bytes }: Change): (Change & { readonly at: stri
   const { tx, home, tree, trees } = desk
   const entry = entryAt(tx, home, tree, path)
   if (bytes === null) {
-    if (entry === undefined) return { path, at: path, bytes }
-    const isSeen = entry.mode === FOLDER ? seenBelow(desk, path).length > 0 : trees.sees(tree, path, entry.oid)
-    return isSeen ? { path, at: path, bytes } : undefined
+    const at = knownPlace(desk, path)
+    const gone = at === path ? entry : entryAt(tx, home, tree, at)
+    if (gone === undefined) return { path, at, bytes }
+    const isSeen = gone.mode === FOLDER ? seenBelow(desk, at).length > 0 : trees.sees(tree, at, gone.oid)
+    return isSeen ? { path, at, bytes } : undefined
   }
-  const isUntouched = entry !== undefined && isErased(tx, home, entry.oid) && equals(bytes, FORGOTTEN_TEXT)
+  const isUntouched = entry !== undefined && isErased(tx, home, entry.oid) && isForgottenText(tx, home, bytes)
   if (isUntouched && trees.sees(tree, path, entry.oid)) return undefined
   return { path, at: placeFor(desk, path), bytes }
+}
+
+/** The path under the names that its segments got before. */
+function knownPlace({ renamed }: Desk, path: string): string {
+  const names = path.split('/')
+  return names.map((name, depth) => renamed.get(names.slice(0, depth + 1).join('/')) ?? name).join('/')
 }
 
 /** The path, each segment that something hidden stands in the way of under another name. */
@@ -140,21 +175,29 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
     const candidate = `${stem} (copy${copy === 1 ? '' : ` ${copy}`})${suffix}`
     const path = pathOf(candidate)
     const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
-    if (isFree && desk.trees.sees(desk.tree, path, null)) return candidate
+    if (isFree && canBear(desk, path)) return candidate
   }
   return fail('CONFLICT', { path: pathOf(name) })
 }
 
 /** True where a file, or a folder on the way to one, can not be there for reasons that the reader does not see. */
-function isHiddenIn({ tx, home, tree, trees, ...desk }: Desk, path: string, isFile: boolean): boolean {
+function isHiddenIn(desk: Desk, path: string, isFile: boolean): boolean {
+  const { tx, home, tree, trees } = desk
   const entry = entryAt(tx, home, tree, path)
-  if (entry === undefined) return !trees.sees(tree, path, null)
+  if (entry === undefined) return !canBear(desk, path)
   if (entry.mode !== FOLDER) return !trees.sees(tree, path, entry.oid)
-  if (!isFile) return !trees.sees(tree, path, null)
-  const files = filesBelow({ tx, home, tree, trees, ...desk }, path)
+  if (!isFile) return !canBear(desk, path)
+  const files = filesBelow(desk, path)
   const gone = new Set(desk.changes.filter(({ bytes }) => bytes === null).map((change) => change.path))
   const isSeen = (file: { path: string; oid: string }) => trees.sees(tree, file.path, file.oid)
   return files.some((file) => !isSeen(file)) && files.every((file) => !isSeen(file) || gone.has(file.path))
+}
+
+/** True where a new file would be seen by its author: as it is, or where no label speaks of it with one of its own. */
+function canBear({ tree, trees, labels }: Desk, path: string): boolean {
+  if (trees.sees(tree, path, null)) return true
+  const names = path.split('/')
+  return labels !== undefined && names.every((_, depth) => !labels.has(names.slice(0, depth + 1).join('/')))
 }
 
 function filesBelow({ tx, home, tree }: Desk, folder: string): { path: string; oid: string }[] {
@@ -173,4 +216,7 @@ function filesBelow({ tx, home, tree }: Desk, folder: string): { path: string; o
 const seenBelow = (desk: Desk, folder: string): { path: string; oid: string }[] =>
   filesBelow(desk, folder).filter(({ path, oid }) => desk.trees.sees(desk.tree, path, oid))
 
-const equals = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0
+function isForgottenText(view: View, home: string, bytes: NonNullable<Change['bytes']>): boolean {
+  if (bytes instanceof Uint8Array) return Buffer.compare(bytes, FORGOTTEN_TEXT) === 0
+  return bytes.oid === oidOf(hashOf(view, home), 'blob', FORGOTTEN_TEXT)
+}

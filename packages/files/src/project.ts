@@ -57,8 +57,11 @@ export async function projectWithin(tx: Transaction, projection: Projection, com
 }
 
 /** What was seen of a commit when it was projected; undefined where it was not. */
-export const seenOf = (view: View, { home, clearance }: Projection, commit: string): string | null | undefined =>
-  readMemo(view, home, clearance).commit(commit)
+export const seenOf = (
+  view: View,
+  { home, clearance }: Omit<Projection, 'labelOf'>,
+  commit: string,
+): string | null | undefined => readMemo(view, home, clearance).commit(commit)
 
 /** True where the projection is the identity: the reader sees everything, and nothing was forgotten. */
 export async function isWhole(view: View, { home, clearance }: Projection): Promise<boolean> {

@@ -22,7 +22,10 @@ export type PushRules = {
   readonly heads: readonly string[]
   /** Called for each path that a new commit writes or takes away; throws where that may not be. */
   onPath(path: string): void
-  /** What is named and does not come along must be in what the new commits build on: an id alone opens nothing. */
+  /**
+   * What is named and does not come along must be in what the new commits build on: an id alone opens nothing. Of what
+   * was forgotten only bytes are refused, since the name of a path may be hidden.
+   */
   readonly onlySeen: boolean
   /** who owns the home may bring commits that carry words of a node */
   readonly mayCarryTrailers: boolean
@@ -65,15 +68,20 @@ export function checkPush(seen: PackView, home: string, tips: readonly string[],
   })
   for (let oid = queue.pop(); oid !== undefined; oid = queue.pop()) {
     if (objects.has(oid) || isKnown(oid)) continue
+    if (rules.onlySeen && seen.placeOf(oid) < 0) fail('NOT_FOUND', { home, oid, wanted: 'commit' })
     objects.add(oid)
     commits.push(oid)
-    const commit = commitAt(seen, home, oid, rules)
+    const { parents } = commitAt(seen, home, oid, rules)
+    for (const parent of parents.filter(isKnown)) grounds.add(parent)
+    queue.push(...parents)
+  }
+  // trees come behind: one may be like another in what all of it builds on
+  for (const oid of commits) {
+    const commit = commitAt(seen, home, oid, undefined)
     const parents = commit.parents.map((parent) => commitAt(seen, home, parent, undefined).tree)
-    for (const parent of commit.parents.filter(isKnown)) grounds.add(parent)
     walk.folder(commit.tree, parents, '')
     if (parents.length === 0 || parents.some((parent) => walk.labelsOf(parent) !== walk.labelsOf(commit.tree)))
       checkLabels(seen.view, home, commit.tree, parents)
-    queue.push(...commit.parents)
   }
   return { commits, objects, grounds: [...grounds] }
 }
@@ -97,24 +105,23 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
   const objects = new Set<string>()
   const { view } = seen
   const trees = createTrees(seen, home)
-  let built: { readonly size: number; readonly list: OidList } | undefined
+  let built: OidList | undefined
   /** What neither comes along nor is in the trees that new commits build on is not there for who pushes. */
   const need = (oid: string, path: string): void => {
     if (!rules.onlySeen || seen.placeOf(oid) >= 0) return
-    if (built?.size !== grounds.size) {
-      const list = createOidList(oid.length / 2)
+    if (built === undefined) {
+      built = createOidList(oid.length / 2)
       for (const commit of grounds) {
         const { tree } = commitAt(seen, home, commit, undefined)
-        markTree(view, home, Buffer.from(tree, 'hex'), list, undefined)
+        markTree(view, home, Buffer.from(tree, 'hex'), built, undefined)
       }
-      built = { size: grounds.size, list }
     }
-    if (built.list.find(Buffer.from(oid, 'hex')) < 0) fail('NOT_FOUND', { home, oid, path })
+    if (built.find(Buffer.from(oid, 'hex')) < 0) fail('NOT_FOUND', { home, oid, path })
   }
   const touch = (path: string): void => {
     if (isReserved(path) && path !== LABELS_PATH && path !== LABELS_FOLDER)
       fail('INVALID_INPUT', { reason: 'that folder is the node’s own', path })
-    if (isErased(view, home, `/${path}`)) fail('FORGOTTEN', { home, path })
+    if (!rules.onlySeen && isErased(view, home, `/${path}`)) fail('FORGOTTEN', { home, path })
     rules.onPath(path)
   }
   const file = ({ mode, oid }: TreeEntry, path: string): void => {

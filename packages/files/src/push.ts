@@ -1,6 +1,6 @@
 /** A push from its first byte to the transaction that moves the branches. */
 import { dirname } from 'node:path'
-import type { Store, Transaction } from '@csb/store'
+import type { Store, Transaction, View } from '@csb/store'
 import { hashOf } from './objects.ts'
 import { indexPack } from './pack-index.ts'
 import { createPackView } from './pack-object.ts'
@@ -16,6 +16,8 @@ export type ReceivePack = {
   readonly home: string
   /** the pack, as git sends it */
   readonly source: AsyncIterable<Uint8Array>
+  /** No delta may stand on what is here: who sees a part of the home could copy the rest out of a base it names. */
+  readonly standsAlone?: boolean
   onStage?(stage: PushStage, objects: number): void
 }
 
@@ -23,6 +25,8 @@ export type ReceivePack = {
 export type IncomingPack = {
   /** objects in it */
   readonly count: number
+  /** the home as it would be with them */
+  readonly view: View
   /** Look through what new tips need. @throws as `checkPush` */
   check(tips: readonly string[], rules: PushRules): PushedHistory
   /**
@@ -30,7 +34,7 @@ export type IncomingPack = {
    * @returns stages the rest, for the transaction that moves the refs
    * @throws as `storePack`
    */
-  store(history: PushedHistory): Promise<(tx: Transaction) => void>
+  store(history: Pick<PushedHistory, 'objects'>): Promise<(tx: Transaction) => void>
   close(): Promise<void>
 }
 
@@ -39,18 +43,23 @@ export type IncomingPack = {
  * @throws MALFORMED, TOO_LARGE, NOT_FOUND without the home, DISK_FULL; whatever the source throws
  * @clause L0.5
  */
-export async function receivePack(store: Store, { home, source, onStage }: ReceivePack): Promise<IncomingPack> {
+export async function receivePack(
+  store: Store,
+  { home, source, standsAlone = false, onStage }: ReceivePack,
+): Promise<IncomingPack> {
   const hash = hashOf(store.view(), home)
   onStage?.('receiving', 0)
   const spool = await spoolPack(dirname(store.directory), hash, source)
   try {
     onStage?.('resolving', spool.count)
-    const pack = await resolvePack(await indexPack(spool, hash), store.view(), home)
+    const pack = await resolvePack(await indexPack(spool, hash), standsAlone ? undefined : store.view(), home)
+    const seen = createPackView(store.view(), home, pack)
     return {
       count: pack.count,
+      view: seen.view,
       check: (tips, rules) => {
         onStage?.('checking', pack.count)
-        return checkPush(createPackView(store.view(), home, pack), home, tips, rules)
+        return checkPush(seen, home, tips, rules)
       },
       store: ({ objects }) => {
         onStage?.('storing', objects.size)

@@ -103,7 +103,8 @@ export async function push(
 ): Promise<readonly string[]> {
   const heads = (await listRefs(store.view(), home.id)).map(({ commit }) => commit)
   const all: PushRules = { heads, onPath: () => undefined, onlySeen: false, mayCarryTrailers: true, ...rules }
-  const incoming = await receivePack(store, { home: home.id, source: inChunks(pack) })
+  const standsAlone = rules.onlySeen === true
+  const incoming = await receivePack(store, { home: home.id, source: inChunks(pack), standsAlone })
   try {
     const history = incoming.count === 0 ? checkTips(store, home.id, [tip], all) : incoming.check([tip], all)
     const stage = await incoming.store(history)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { NodeError } from '@csb/core'
 import { commitFiles, eraseVersions, listFiles, setLabel } from '../src/index.ts'
+import { deltaOf } from './deltas.ts'
 import { WORDS, openHome, text } from './open-home.ts'
 import { make, push, refuses, simple, type Entry } from './packs.ts'
 
@@ -225,5 +227,61 @@ describe('what a push may not bring', () => {
     const onto = make.commit(tree.oid, [hidden.commit])
     await push(store, home, make.pack([tree, onto].map(make.whole)), onto.oid, { onlySeen: true, branch: 'runs/seen' })
     await push(store, home, pack, commit.oid)
+  })
+
+  test('nor does the id of a base: a delta on what is hidden is answered like one on nothing', async () => {
+    const { store, home } = await openHome()
+    const secret = text('what is hidden from who pushes this')
+    const hidden = await store.transact((tx) =>
+      commitFiles(tx, { ...WORDS, home: home.id, branch: 'runs/hidden', changes: [{ path: 'h', bytes: secret }] }),
+    )
+    const copy = make.blob(secret)
+    const tree = make.tree(['100644', 'mine', copy.oid])
+    const commit = make.commit(tree.oid)
+    const details = async (base: string) => {
+      const pack = make.pack([make.onId(base, deltaOf(secret, copy.body)), make.whole(tree), make.whole(commit)])
+      const failed: unknown = await push(store, home, pack, commit.oid, { onlySeen: true }).catch(
+        (error: unknown) => error,
+      )
+      return { code: (failed as NodeError).code, reason: (failed as NodeError).details['reason'] }
+    }
+    const answer = { code: 'MALFORMED', reason: 'delta without a base' }
+    expect(await details(hidden.changed[0]?.after ?? '')).toEqual(answer)
+    expect(await details('0'.repeat(64))).toEqual(answer)
+  })
+
+  test('nor does the id of a parent: a commit on one that is not shown is answered like one on nothing', async () => {
+    const { store, home } = await openHome()
+    const hidden = await store.transact((tx) =>
+      commitFiles(tx, {
+        ...WORDS,
+        home: home.id,
+        branch: 'runs/hidden',
+        changes: [{ path: 'h', bytes: text('hidden') }],
+      }),
+    )
+    const answer = async (parent: string) => {
+      const { blob, tree } = simple()
+      const commit = make.commit(tree.oid, [parent])
+      const pack = make.pack([blob, tree, commit].map(make.whole))
+      const failed: unknown = await push(store, home, pack, commit.oid, { onlySeen: true, heads: [] }).catch(
+        (error: unknown) => error,
+      )
+      const { code, details } = failed as NodeError
+      return { code, details: { ...details, oid: undefined } }
+    }
+    expect(await answer(hidden.commit)).toEqual(await answer('0'.repeat(64)))
+  })
+
+  test('a tree that comes again from before is not sent, and is found in what the commits build on', async () => {
+    const { store, home } = await openHome()
+    const { commit, entries, tree } = simple()
+    await push(store, home, make.pack(entries), commit.oid)
+    const other = make.blob('other\n')
+    const changed = make.tree(['100644', 'a', other.oid])
+    const there = make.commit(changed.oid, [commit.oid])
+    const back = make.commit(tree.oid, [there.oid])
+    const pack = make.pack([other, changed, there, back].map(make.whole))
+    await push(store, home, pack, back.oid, { onlySeen: true, heads: [commit.oid] })
   })
 })

@@ -22,15 +22,16 @@ import {
   seesEverything,
   unpin,
   type GitName,
+  type IncomingPack,
   type PushRules,
   type PushedHistory,
   type RefChange,
 } from '@csb/files'
-import { projectCommit } from '@csb/guard'
-import type { Transaction } from '@csb/store'
-import { refsSeen } from '../git-view.ts'
+import type { Transaction, View } from '@csb/store'
+import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git-landing.ts'
+import { refsSeen, type SeenRef } from '../git-view.ts'
 import { askGate } from '../gates.ts'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 type Push = {
@@ -55,7 +56,24 @@ export type RefReport = {
   readonly hint?: string
 }
 
-type Line = RefChange & { readonly asked: GitName | undefined; refused: NodeError | undefined; hint?: string }
+/** `head`: what the name stands for, which for a reader of a part is not what it was shown. */
+type Line = RefChange & {
+  readonly asked: GitName | undefined
+  readonly head: string | null
+  refused: NodeError | undefined
+  hint?: string
+  landing?: Landing | undefined
+  landed?: Landed
+}
+
+/** A push as all steps of it need it; `refs`: what a reader of a part was shown. */
+type Work = {
+  readonly context: Context
+  readonly home: string
+  readonly lines: readonly Line[]
+  readonly atomic: boolean
+  readonly refs: readonly SeenRef[] | undefined
+}
 
 /** A killed push holds up the collection of garbage no longer than this. */
 const PIN_MS = 60 * 60_000
@@ -70,16 +88,17 @@ export const pushOperation: Operation = {
   needs: (input: Push, parts: Parts) => ({ location: locationOf(parts, homeOf(input, parts)), action: 'list' }),
   run: async (context: Context, input: Push, port: MessagePort) => {
     const home = getHome(context.view, homeOf(input, context)).id
-    const lines = input.changes.map((change) => judged(context, home, change))
-    if (input.atomic === true && lines.some(({ refused }) => refused !== undefined)) abandon(lines)
-    const unpack = await takeIn(context, home, lines, port)
+    const shown = seesEverything(context.clearance) ? undefined : await refsSeen(context, home)
+    const lines = input.changes.map((change) => judged(context, home, change, shown))
+    const atomic = input.atomic === true
+    const unpack = await takeIn({ context, home, lines, atomic, refs: shown }, port)
     for (const line of lines) if (line.refused !== undefined) await recordRefusal(context, home, line)
     for (const line of lines)
       if (line.asked?.kind === 'proposal' && line.refused === undefined) await propose(context, home, line)
     const refs = lines.map(({ name, refused, hint }) => ({
       name,
       refused: refused?.toJSON() ?? null,
-      ...(hint === undefined ? {} : { hint }),
+      ...(hint === undefined || hint === '' ? {} : { hint }),
     }))
     await port.send({ kind: 'report', unpack: unpack?.toJSON() ?? null, refs } satisfies PushEvent)
     await port.close()
@@ -87,7 +106,7 @@ export const pushOperation: Operation = {
 }
 
 /** What can be said of a line before its objects are here. */
-function judged(context: Context, home: string, change: RefChange): Line {
+function judged(context: Context, home: string, change: RefChange, refs: readonly SeenRef[] | undefined): Line {
   try {
     const asked = parseGitName(change.name)
     checkRef(context.view, home, asked)
@@ -96,13 +115,13 @@ function judged(context: Context, home: string, change: RefChange): Line {
     if (asked.kind === 'proposal' && getRef(context.view, home, asked.branch)?.protected !== true)
       fail('INVALID_INPUT', { reason: 'that branch is not protected: push to it', branch: asked.branch })
     reach(context, home, asked.kind === 'proposal' ? 'propose' : 'write', { branch: asked.branch })
-    if (asked.kind !== 'proposal') {
-      const head = currentOid(context.view, home, asked)
-      if (head !== change.from) fail('CONFLICT', { name: change.name, expect: change.from, head })
-    }
-    return { ...change, asked, refused: undefined }
+    const head = asked.kind === 'proposal' ? null : currentOid(context.view, home, asked)
+    const shown = refs === undefined ? head : (refs.find(({ name }) => name === change.name)?.oid ?? null)
+    if (asked.kind !== 'proposal' && (shown !== change.from || (shown === null && head !== null)))
+      fail('CONFLICT', { name: change.name, expect: change.from, ...(refs === undefined ? { head } : {}) })
+    return { ...change, asked, head, refused: undefined }
   } catch (error) {
-    return { ...change, asked: undefined, refused: toNodeError(error) }
+    return { ...change, asked: undefined, head: null, refused: toNodeError(error) }
   }
 }
 
@@ -127,19 +146,15 @@ function abandon(lines: readonly Line[]): void {
 }
 
 /** Read the pack, check it, store it, move what may move. @returns what was wrong with the pack */
-async function takeIn(
-  context: Context,
-  home: string,
-  lines: Line[],
-  port: MessagePort,
-): Promise<NodeError | undefined> {
-  const open = () => lines.filter(({ refused }) => refused === undefined)
+async function takeIn(work: Work, port: MessagePort): Promise<NodeError | undefined> {
+  const { context, home, refs } = work
+  const open = () => openLines(work)
   const tips = () => open().flatMap(({ to }) => to ?? [])
   const source = chunksOf(port)
   if (tips().length === 0) {
     // git reads no answer before it has sent everything
     for await (const _ of source) context.signal.throwIfAborted()
-    await conclude(context, home, open(), undefined, () => undefined)
+    await conclude(work, undefined, () => undefined)
     return undefined
   }
   const pinned = context.requestId
@@ -148,13 +163,18 @@ async function takeIn(
     await store.transact((tx) =>
       pinObjects(tx, home, { id: pinned, kind: 'ingest', oids: [], until: clock.now() + PIN_MS }),
     )
-    const pack = await receivePack(store, { home, source, onStage: teller(port) })
+    const pack = await receivePack(store, {
+      home,
+      source,
+      standsAlone: refs !== undefined,
+      onStage: teller(port),
+    })
     try {
-      const rules = await rulesOf(context, home, open())
+      const written = new Set<string>()
+      const rules = await rulesOf(work, written)
       const history = pack.count === 0 ? checkTips(store, home, tips(), rules) : pack.check(tips(), rules)
-      await checkSight(context, home, history)
-      const stage = pack.count === 0 ? () => undefined : await pack.store(history)
-      await conclude(context, home, open(), history, stage)
+      for (const line of open()) judgeSight(work, line, { view: pack.view, history }, written)
+      await conclude(work, history, await storeFor(work, pack, history))
       return undefined
     } finally {
       await pack.close()
@@ -169,82 +189,125 @@ async function takeIn(
   }
 }
 
-async function rulesOf(context: Context, home: string, lines: readonly Line[]): Promise<PushRules> {
-  const { principal, identity, clearance, store } = context
+/** Lines that stand; of an atomic push all or none. */
+function openLines({ lines, atomic }: Work): Line[] {
+  if (atomic && lines.some(({ refused }) => refused !== undefined)) abandon(lines)
+  return lines.filter(({ refused }) => refused === undefined)
+}
+
+/** @param written is told each path that a commit writes or takes away */
+async function rulesOf(work: Work, written: Set<string>): Promise<PushRules> {
+  const { context, home, refs } = work
+  const { principal, identity, store } = context
   const view = store.view()
-  const branches = lines.flatMap(({ asked }) => (asked === undefined ? [] : [asked]))
+  const branches = openLines(work).flatMap(({ asked }) => (asked === undefined ? [] : [asked]))
   return {
-    heads: [
-      ...(await listRefs(view, home)).map(({ commit }) => commit),
-      ...(await listTags(view, home)).map(({ commit }) => commit),
-      // what a lower reader was shown is whole as well, though no branch leads to it
-      ...(seesEverything(clearance) ? [] : (await refsSeen(context, home)).map(({ oid, peeled }) => peeled ?? oid)),
-    ],
+    heads:
+      refs === undefined
+        ? [...(await listRefs(view, home)), ...(await listTags(view, home))].map(({ commit }) => commit)
+        : // what is not shown is not there, and what is shown is whole though no branch may lead to it
+          refs.map(({ oid, peeled }) => peeled ?? oid),
     onPath: (path) => {
+      written.add(path)
       for (const { kind, branch } of branches) {
         const action = kind === 'proposal' ? 'propose' : 'write'
         reach(context, home, action, { branch, path: `/${path}` })
       }
     },
-    onlySeen: !seesEverything(clearance),
+    onlySeen: refs !== undefined,
     mayCarryTrailers: principal.did === identity.owner.did,
   }
 }
 
-/**
- * Who sees a part of the home only can build on what is the same for everybody. On a commit with something hidden in
- * it a push would either show it or take it away.
- * @throws CLEARANCE
- */
-async function checkSight(context: Context, home: string, { grounds }: PushedHistory): Promise<void> {
-  const { clearance, store } = context
-  if (seesEverything(clearance)) return
-  for (const commit of grounds) {
-    if ((await projectCommit(store, { home, commit, clearance })) !== commit)
-      fail('CLEARANCE', { reason: 'the lease does not see all that the commit builds on', commit })
+/** Whether a line of a reader of a part goes in as it is, or lands on what is hidden. */
+function judgeSight(
+  { context, home, refs }: Work,
+  line: Line,
+  pushed: { readonly view: View; readonly history: PushedHistory },
+  written: ReadonlySet<string>,
+): void {
+  const { asked, to, from } = line
+  if (refs === undefined || asked === undefined || to === null) return
+  const branch = { tag: undefined, proposal: proposalBranch(context), branch: asked.branch, snapshot: asked.branch }
+  try {
+    line.landing = landingOf(
+      context,
+      { home, refs, ...pushed },
+      { branch: branch[asked.kind], meant: asked.branch, shown: asked.kind === 'branch' ? from : null, to },
+    )
+    if (line.landing === undefined) checkPaths(context.store.view(), home, written)
+  } catch (error) {
+    line.refused = toNodeError(error)
   }
 }
 
-/** The transaction of a push: objects, names, record. A line that lost a race is refused alone. */
+/** Store what the lines that stand need. @returns stages the rest */
+async function storeFor(work: Work, pack: IncomingPack, history: PushedHistory): Promise<(tx: Transaction) => void> {
+  const lines = openLines(work)
+  const landings = lines.flatMap(({ landing }) => landing ?? [])
+  const isAllLanding = lines.every(({ landing, to }) => landing !== undefined || to === null)
+  return pack.count === 0
+    ? () => undefined
+    : pack.store(isAllLanding ? { objects: blobsOf(landings, history) } : history)
+}
+
+/**
+ * The transaction of a push: objects, names, record. A line that lost a race is refused alone, but where all stand or
+ * fall together, and where a line lands in several steps of which some may have been made.
+ */
 async function conclude(
-  context: Context,
-  home: string,
-  lines: readonly Line[],
+  work: Work,
   history: PushedHistory | undefined,
   stage: (tx: Transaction) => void,
 ): Promise<void> {
+  const { context, home, atomic } = work
+  const lines = openLines(work)
   if (lines.length === 0) return
-  const { clock } = context
-  const commits = (history?.commits ?? []).slice(0, RECORDED_COMMITS)
-  await context.write(
-    (tx) => {
-      stage(tx)
-      for (const line of lines) {
-        try {
-          move(tx, context, home, line, clock.now())
-        } catch (error) {
-          if (!isNodeError(error)) throw error
-          line.refused = error
+  const isOne = atomic || lines.some(({ landing }) => landing !== undefined)
+  try {
+    await context.write(
+      async (tx) => {
+        stage(tx)
+        for (const line of lines) {
+          try {
+            await move(tx, context, home, line)
+          } catch (error) {
+            if (isOne || !isNodeError(error)) throw error
+            line.refused = error
+          }
         }
-      }
-    },
-    () => {
-      const done = lines.filter(({ refused }) => refused === undefined)
-      const [commit] = done.flatMap(({ to }) => to ?? [])
-      return {
-        home,
-        refs: done.map(({ name, from, to }) => ({ name, from, to })),
-        commits,
-        new_commits: history?.commits.length ?? 0,
-        ...(commit === undefined ? {} : { commit }),
-      }
-    },
-  )
+      },
+      () => effectOf(home, lines, history),
+    )
+  } catch (error) {
+    if (!isOne || !isNodeError(error)) throw error
+    for (const line of lines) line.refused = error
+  }
 }
 
-function move(tx: Transaction, context: Context, home: string, line: Line, now: number): void {
+function effectOf(home: string, lines: readonly Line[], history: PushedHistory | undefined): Effect {
+  const done = lines.filter(({ refused }) => refused === undefined)
+  const [commit] = done.flatMap(({ landed, to }) => landed?.commit ?? to ?? [])
+  return {
+    home,
+    refs: done.map(({ name, head, to, landed }) =>
+      landed === undefined ? { name, from: head, to } : { name, from: head, to: landed.commit, pushed: to },
+    ),
+    commits: (history?.commits ?? []).slice(0, RECORDED_COMMITS),
+    new_commits: history?.commits.length ?? 0,
+    ...(commit === undefined ? {} : { commit }),
+  }
+}
+
+async function move(tx: Transaction, context: Context, home: string, line: Line): Promise<void> {
+  const now = context.clock.now()
+  if (line.landing !== undefined) {
+    line.landed = await land(tx, context, line.landing)
+    line.hint = wordsOf(line.name, line.to ?? '', line.landed).join('\n')
+    return
+  }
   if (line.asked?.kind !== 'proposal') {
-    changeRef(tx, home, line, now)
+    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, now)
     return
   }
   const branch = proposalBranch(context)
@@ -261,7 +324,10 @@ async function propose(context: Context, home: string, line: Line): Promise<void
     const reason = toNodeError(error)
     const { card } = reason.details
     if (reason.code !== 'GATE_REQUIRED') line.refused = reason
-    else line.hint = `proposed as ${from}; the owner decides: csb gate show ${String(card)}`
+    else {
+      const proposed = `proposed as ${from}; the owner decides: csb gate show ${String(card)}`
+      line.hint = [line.hint ?? '', proposed].filter((words) => words !== '').join('\n')
+    }
   }
 }
 

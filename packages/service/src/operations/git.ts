@@ -11,6 +11,7 @@ import {
   isEnough,
   packFor,
   planFetch,
+  seesEverything,
   type FetchRequest,
 } from '@csb/files'
 import { checkWants, refsSeen, type SeenRef } from '../git-view.ts'
@@ -61,7 +62,7 @@ export const gitOperations: readonly Operation[] = [
       const { id, hash } = getHome(context.view, homeOf(input, context))
       const refs = await refsSeen(context, id)
       const ends = input.ends === true ? await endsOf(context, id, refs) : []
-      return { home: id, hash, head: HEAD_REF, refs, ends }
+      return { home: id, hash, head: HEAD_REF, refs, ends, is_part: !seesEverything(context.clearance) }
     },
   },
   {

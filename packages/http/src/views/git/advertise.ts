@@ -9,6 +9,8 @@ export type Refs = {
   readonly refs: readonly { readonly name: string; readonly oid: string; readonly peeled?: string }[]
   /** commits at which history begins for a client that comes new */
   readonly ends?: readonly string[]
+  /** true where the lease sees a part: a push then stands by itself */
+  readonly is_part?: boolean
 }
 
 export type ServiceName = 'git-upload-pack' | 'git-receive-pack'
@@ -28,7 +30,7 @@ export function advertisement(service: ServiceName, version: 0 | 1 | 2, refs: Re
   }
   const words =
     service === 'git-receive-pack'
-      ? `${PUSH_WORDS} ${format} ${AGENT}`
+      ? `${PUSH_WORDS}${refs.is_part === true ? ' no-thin' : ''} ${format} ${AGENT}`
       : `${FETCH_WORDS} symref=HEAD:${refs.head} ${format} ${AGENT}`
   const target = refs.refs.find(({ name }) => name === refs.head)
   const named = [
