@@ -33,7 +33,8 @@ export function storeGrant(tx: Transaction, { chain, tokenHash: token }: StoreGr
   for (const { grant, hash } of links) {
     tx.putJson(key('grant', hash), grant)
     addTo(tx, key('grantById', grant.delegation.id), hash)
-    addTo(tx, key('grantByHolder', grant.delegation.grantee_key), hash)
+    // what a node made out to itself for one task is nothing to be found and shown: there is one for every run
+    if (!isOwnErrand(grant)) addTo(tx, key('grantByHolder', grant.delegation.grantee_key), hash)
   }
   const leafHash = links.at(-1)?.hash ?? ''
   if (token !== undefined) tx.putJson(tokenKey(token), { grant: leafHash })
@@ -119,3 +120,6 @@ const listOf = (view: View, at: string): readonly string[] => view.getJson<strin
 function addTo(tx: Transaction, at: string, hash: string): void {
   tx.putJson(at, [...listOf(tx, at).filter((other) => other !== hash), hash])
 }
+
+const isOwnErrand = ({ delegation }: Grant): boolean =>
+  delegation.task !== null && delegation.grantor_key === delegation.grantee_key

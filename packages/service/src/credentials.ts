@@ -15,7 +15,10 @@ export function credentialOf({ store, key, clock }: Here, home: Home): readonly 
   const asked = { did: key.did, home, self: key.did, now: clock.now() }
   const gives = (chain: readonly Grant[]) => {
     try {
-      return (verifyCredential(view, { ...asked, chain })?.lease ?? null) !== null
+      // what was made out for one task says nothing of the home
+      return (
+        chain.at(-1)?.delegation.task === null && (verifyCredential(view, { ...asked, chain })?.lease ?? null) !== null
+      )
     } catch {
       return false
     }

@@ -7,6 +7,11 @@ import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Store } from './store.ts'
 
+const EMPTY = Buffer.alloc(0)
+
+/** LevelDB's lock. It holds nothing, and whoever closes a descriptor of it lets go of the lock of the whole process. */
+const LOCK_FILE = 'LOCK'
+
 export type EraseReport = {
   readonly keys: number
   /** names of database files in which a marker was still found; empty when all is gone */
@@ -47,14 +52,21 @@ function groupByTable(sorted: readonly string[]): (readonly [string, string])[] 
   return [...groups.values()].map((keys) => [keys[0] ?? '', `${keys.at(-1) ?? ''}\0`] as const)
 }
 
-/** Names of the files below `directory` that hold one of the markers. */
+/**
+ * Names of the files below `directory` that hold one of the markers, or could not be read: what was not looked at is
+ * not called clean. A file that compaction took away meanwhile holds nothing any more.
+ */
 export async function scanFiles(directory: string, markers: readonly Uint8Array[]): Promise<string[]> {
   const found: string[] = []
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
+    if (!entry.isFile() || entry.name === LOCK_FILE) continue
     const path = join(entry.parentPath, entry.name)
-    const bytes = await readFile(path).catch(() => Buffer.alloc(0))
-    if (markers.some((marker) => marker.byteLength > 0 && bytes.includes(Buffer.from(marker)))) found.push(entry.name)
+    const bytes = await readFile(path).catch((error: unknown) =>
+      (error as { code?: string }).code === 'ENOENT' ? EMPTY : undefined,
+    )
+    const isFound =
+      bytes === undefined || markers.some((marker) => marker.byteLength > 0 && bytes.includes(Buffer.from(marker)))
+    if (isFound) found.push(entry.name)
   }
   return found
 }

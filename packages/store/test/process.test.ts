@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until } from '@csb/core'
-import { FORMAT, key, openStore } from '@csb/store'
+import { FORMAT, eraseKeys, key, openStore } from '@csb/store'
 import { bytesOf, ended, pairsOf, startWriter, testFolder, testStore } from './folder.ts'
 
 test('a second process on the same folder is told who holds it', async () => {
@@ -14,6 +14,16 @@ test('a second process on the same folder is told who holds it', async () => {
   await ended(holder)
   const store = await openStore(directory)
   await store.close()
+})
+
+test('erasing does not let go of the folder: a second process is still refused', async () => {
+  const folder = await testFolder()
+  const store = await testStore(folder)
+  await store.transact((tx) => tx.put(key('meta', 'secret'), bytesOf('plain words')))
+  expect((await eraseKeys(store, [key('meta', 'secret')], [bytesOf('plain words')])).remains).toEqual([])
+  const second = startWriter(join(folder, 'db'), 'hold')
+  await ended(second)
+  expect(second.lines).not.toContain('open')
 })
 
 test('a second open in the same process is told so too', async () => {
