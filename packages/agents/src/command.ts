@@ -2,13 +2,16 @@
  * Runs an attached agent: one JSON object on its stdin, JSON or JSON lines on its stdout.
  *
  * There is no shell, so nothing in a message can become a command. The environment holds only what is given.
- * The process group is killed at the deadline, on abort, and when the leader has ended, so nothing stays behind.
- * What the agent writes is bounded; what it says of itself is foreign text and is never interpreted here.
+ * The process group is killed at the deadline, on abort, and when the leader has ended. A child that leaves the group,
+ * as one that starts a session of its own does, can live on: only a sandbox around the agent ends that one too.
+ * What the agent writes is bounded; what it says of itself is foreign text and is never interpreted here. A token it was
+ * given never stands in the details of an error.
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { LIMITS, NodeError, deadline, fail, isNodeError, type Json } from '@csb/core'
 import { createOutputReader, type AgentEvent } from './output.ts'
+import { createPacer } from './pacer.ts'
 
 export type RunOptions = {
   /** ends the run with AGENT_FAILED, or with its reason where that is a NodeError */
@@ -24,6 +27,8 @@ export type RunOptions = {
 type Command = { readonly command: readonly string[]; readonly cwd?: string }
 
 const ENVIRONMENT = /^(?:PATH|HOME|LANG|CSB_[A-Z0-9_]+)$/
+const SECRET = /TOKEN/
+const REDACTED = '[token]'
 
 /**
  * Start the command, give it `input`, and give what it tells as it comes. Leaving the loop early kills it.
@@ -47,7 +52,7 @@ export async function* runCommand(
       error,
     ),
   )
-  const stderr = keepTail(child)
+  const stderr = keepTail(child, secretsOf(options.env ?? {}))
   const stop = () => {
     kill(child)
     child.stdout.destroy()
@@ -57,11 +62,14 @@ export async function* runCommand(
   child.stdin.end(`${JSON.stringify(input)}\n`)
   try {
     const reader = createOutputReader(outputBytes)
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) yield* reader.take(chunk)
+    const pacer = createPacer()
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) yield* pacer.take(reader.take(chunk))
+    yield* pacer.flush()
     const { code, killed } = await ended
     if (signal.aborted) throw reasonOf(options.signal, timeoutMs)
     if (code !== 0) fail('AGENT_FAILED', { exit: code, signal: killed, stderr: stderr() })
-    yield* reader.finish()
+    yield* pacer.take(reader.finish())
+    yield* pacer.flush()
   } catch (error) {
     if (signal.aborted) throw reasonOf(options.signal, timeoutMs)
     if (isNodeError(error, 'AGENT_FAILED'))
@@ -113,12 +121,36 @@ function reasonOf(parent: AbortSignal | undefined, timeoutMs: number): NodeError
   return isNodeError(reason) ? reason : new NodeError('AGENT_FAILED', { reason: 'canceled' })
 }
 
-/** The last {@link LIMITS.agentErrorBytes} of stderr. */
-function keepTail(child: ChildProcessWithoutNullStreams): () => string {
+/** The last {@link LIMITS.agentErrorBytes} of stderr, without what is secret in it. */
+function keepTail(child: ChildProcessWithoutNullStreams, secrets: readonly string[]): () => string {
   let kept: Buffer = Buffer.alloc(0)
+  let isCut = false
   child.stderr.on('data', (chunk: Buffer) => {
-    kept = Buffer.concat([kept, chunk]).subarray(-LIMITS.agentErrorBytes)
+    const all = Buffer.concat([kept, chunk])
+    kept = all.subarray(-LIMITS.agentErrorBytes)
+    isCut ||= kept.byteLength < all.byteLength
   })
   child.stderr.on('error', () => undefined)
-  return () => kept.toString('utf8')
+  return () => redact(kept.toString('utf8'), secrets, isCut)
+}
+
+/** The longest first, so that one which holds another goes whole. */
+const secretsOf = (env: Readonly<Record<string, string>>): string[] =>
+  Object.entries(env)
+    .flatMap(([name, value]) => (SECRET.test(name) && value !== '' ? [value] : []))
+    .sort((a, b) => b.length - a.length)
+
+/** @param isCut something stood before the text: the end of a secret may be its beginning */
+function redact(text: string, secrets: readonly string[], isCut: boolean): string {
+  let clean = text
+  for (const secret of secrets) {
+    clean = clean.replaceAll(secret, REDACTED)
+    if (!isCut) continue
+    for (let length = secret.length - 1; length > 0; length--) {
+      if (!clean.startsWith(secret.slice(-length))) continue
+      clean = `${REDACTED}${clean.slice(length)}`
+      break
+    }
+  }
+  return clean.slice(-LIMITS.agentErrorBytes)
 }

@@ -1,14 +1,14 @@
 /**
  * Turns what a running agent tells into what happens to its task: A2A status and artifact updates.
  *
- * What the agent wrote to stderr, and details of errors, stay on this node: the task's owner may be a stranger.
+ * What the agent wrote to stderr, and details of errors, stay on this node where the task's owner may be a stranger.
  */
-import { toNodeError } from '@csb/core'
+import { LIMITS, toNodeError } from '@csb/core'
 import type { JsonObject, Part } from './a2a.ts'
 import type { AgentEvent, AgentResult } from './output.ts'
 import { agentMessage, type TaskUpdate } from './tasks.ts'
 
-/** Member of a status update's `metadata` that tells why a task failed: `{code, retryable}`. */
+/** Member of a status update's `metadata` that tells why a task failed: `{code, retryable, details?}`. */
 const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
 
 export type Reply = {
@@ -73,15 +73,34 @@ export function createReply(): Reply {
   }
 }
 
-/** What happens to a task whose run ended in an error: its code and sentence, nothing else of it. */
-export function failureUpdate(error: unknown, now: number): TaskUpdate {
-  const { code, message, row } = toNodeError(error)
+/** What of an error may be told to the task's own people: how the command ended, no ids and no grants. */
+const TOLD = ['reason', 'cause', 'exit', 'signal', 'timeoutMs', 'outputBytes', 'events'] as const
+
+/**
+ * What happens to a task whose run ended in an error: its code and sentence, nothing else of it.
+ * @param now ms since epoch
+ * @param shown `details`: the task is of this node's own people, who are told how its command ended and the last
+ *   {@link LIMITS.agentErrorShownChars} of its stderr
+ */
+export function failureUpdate(error: unknown, now: number, shown: { readonly details?: boolean } = {}): TaskUpdate {
+  const { code, message, row, details } = toNodeError(error)
+  const told = shown.details === true ? { details: toldOf(details) } : {}
   return {
     statusUpdate: {
       status: { state: 'TASK_STATE_FAILED', message: agentMessage(message, now) },
-      metadata: { [ERROR_EXTENSION]: { code, retryable: row.retryable } },
+      metadata: { [ERROR_EXTENSION]: { code, retryable: row.retryable, ...told } },
     },
   }
+}
+
+function toldOf(details: Readonly<Record<string, unknown>>): JsonObject {
+  const told = TOLD.flatMap((name) => {
+    const value = details[name]
+    return typeof value === 'string' || typeof value === 'number' ? [[name, value] as const] : []
+  })
+  const { stderr } = details
+  const tail = typeof stderr === 'string' ? stderr.trim().slice(-LIMITS.agentErrorShownChars) : ''
+  return { ...Object.fromEntries(told), ...(tail === '' ? {} : { stderr: tail.toWellFormed() }) }
 }
 
 /** A part has exactly one content; what the agent wrote otherwise becomes data as it is. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { NodeError, until, type Json } from '@csb/core'
+import { LIMITS, NodeError, until, type Json } from '@csb/core'
 import { runCommand, type AgentEvent, type RunOptions } from '../src/index.ts'
 import { nodeAgent, temporaryFolder } from './fixtures.ts'
 
@@ -44,6 +44,18 @@ describe('what an agent reads and writes', () => {
   test('an object over several lines without our members is the result as data', async () => {
     const events = await run(`process.stdout.write(JSON.stringify({ answer: 42, list: [1] }, null, 2))`)
     expect(events).toEqual([{ kind: 'result', result: { data: { answer: 42, list: [1] } } }])
+  })
+
+  test('texts that come together are one event, in their place among the others', async () => {
+    const events = await run(
+      `process.stdout.write('{"text":"a"}\\n{"text":"b"}\\n{"status":"s"}\\n{"text":"c"}\\n{"result":"d"}\\n')`,
+    )
+    expect(events).toEqual([
+      { kind: 'text', text: 'ab' },
+      { kind: 'status', text: 's' },
+      { kind: 'text', text: 'c' },
+      { kind: 'result', result: { text: 'd' } },
+    ])
   })
 
   test('texts without a result are the result together', async () => {
@@ -155,6 +167,34 @@ describe('what an agent does wrong', () => {
     const { stderr } = (error as NodeError).details as { stderr: string }
     expect(stderr).toHaveLength(16 * 1024)
     expect(stderr.endsWith('the end')).toBe(true)
+  })
+
+  test('a token it was given never stands in the details, whole or cut', async () => {
+    const env = { CSB_TOKEN: 'csb_secret-of-this-run', CSB_OTHER_TOKENS: 'another', CSB_RUN: 'run_1' }
+    const source = (after: number) => `process.exitCode = 3
+      process.stderr.write('x'.repeat(20000) + process.env.CSB_TOKEN + ' ' + process.env.CSB_OTHER_TOKENS + 'y'.repeat(${after}))`
+    const stderrOf = async (after: number) => {
+      const error: unknown = await run(source(after), {}, { env }).catch((thrown: unknown) => thrown)
+      return (error as NodeError).details['stderr'] as string
+    }
+    const whole = await stderrOf(10)
+    expect(whole).toMatch(/x\[token\] \[token\]y{10}$/)
+    expect(whole.length).toBeLessThanOrEqual(LIMITS.agentErrorBytes)
+    // the window begins within the token
+    const cut = await stderrOf(LIMITS.agentErrorBytes - ' another'.length - 9)
+    expect(cut).toMatch(/^\[token\] \[token\]y+$/)
+  })
+
+  test('what it says without end is bounded in events, and no text of it is lost', async () => {
+    const texts = await run(`for (let n = 0; n < 100000; n++) console.log('{"text":"ab"}')`)
+    expect(texts.length).toBeLessThan(LIMITS.agentTexts + 1_024)
+    const said = texts.flatMap((event) => (event.kind === 'text' ? [event.text] : []))
+    expect(said.join('')).toBe('ab'.repeat(100_000))
+    const endless = run(`for (let n = 0; n < ${LIMITS.agentEvents + 1}; n++) console.log('{"status":"s"}')`)
+    await expect(endless).rejects.toMatchObject({
+      code: 'AGENT_OUTPUT_TOO_LARGE',
+      details: { events: LIMITS.agentEvents },
+    })
   })
 
   test('a command that does not exist is told as such', async () => {

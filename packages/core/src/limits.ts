@@ -107,6 +107,13 @@ export const LIMITS = {
   agentTimeoutMaxMs: 60 * MINUTE,
   agentOutputBytes: 4 * MiB,
   agentErrorBytes: 16 * KiB,
+  /** Of stderr, shown to the owner of a task that failed: the last lines, where the reason stands. */
+  agentErrorShownChars: 2_000,
+  /** Events of one run, each a transaction of the store; more is no conversation. */
+  agentEvents: 10_000,
+  /** Texts of one run that are told as they come; after that they are told in pieces of the size below. */
+  agentTexts: 1_000,
+  agentTextBytes: 4 * KiB,
   /** Agents that run at once; config.json may say otherwise. */
   agentRuns: 8,
   /** Tasks that run or wait for their turn: of all senders, and of one. */
