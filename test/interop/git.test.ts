@@ -150,6 +150,24 @@ describe.each(['sha256', 'sha1'] as const)('a %s home', (hash) => {
     expect(await other.git('tag')).toBe('v1\n')
   })
 
+  test('L0.3 what a forced push or a deletion leaves behind is restored, also under another name', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const { folder, git } = await clone('forced')
+    await git('checkout', '-q', '-b', 'runs/forced')
+    const first = await commitIn(folder, { f: 'first\n' }, 'first')
+    await git('push', '-q', 'origin', 'runs/forced')
+    await git('commit', '-q', '--amend', '-m', 'again')
+    await git('push', '-q', '--force', 'origin', 'runs/forced')
+    const restore = (body: object) =>
+      rig.client.call<{ head: string }>('POST', '/v1/files/restore', { home: rig.home, branch: 'runs/forced', ...body })
+    expect(await restore({ as: 'runs/forced-before' })).toMatchObject({ head: first, branch: 'runs/forced-before' })
+    expect(await git('ls-remote', 'origin', 'refs/heads/runs/forced-before')).toContain(first)
+    const second = (await git('rev-parse', 'HEAD')).trim()
+    await git('push', '-q', 'origin', ':runs/forced', ':runs/forced-before')
+    expect(await restore({})).toMatchObject({ head: second })
+    expect(await git('ls-remote', 'origin', 'refs/heads/runs/forced')).toContain(second)
+  })
+
   test('L1.4 partial: a snapshot is seen and neither moved nor deleted by a push', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)
     const { folder, git } = await clone('snapshots')

@@ -30,6 +30,8 @@ export type CollectOptions = {
   /** ms since epoch */
   readonly now: number
   readonly signal?: AbortSignal
+  /** ids of objects that are being sent just now: they stay with all they lead to; asked in each step */
+  readonly held?: () => readonly string[]
 }
 
 type Marks = { readonly seen: Set<string>; readonly open: Link[] }
@@ -43,7 +45,7 @@ type Step = { readonly removed: number; readonly next: string | null; readonly i
 export async function* collectGarbage(
   store: Store,
   home: string,
-  { now, signal }: CollectOptions,
+  { now, signal, held = () => [] }: CollectOptions,
 ): AsyncGenerator<Collected> {
   let [expired, removed] = [0, 0]
   for (let count: number = LIMITS.collectStepObjects; count === LIMITS.collectStepObjects;) {
@@ -55,9 +57,9 @@ export async function* collectGarbage(
   const report = (isPaused = false): Collected => ({ kept: marks.seen.size, removed, expired, isPaused })
   let after: string | null = prefix('object', home)
   while (after !== null) {
-    yield* markAll(store, home, marks, now, report, signal)
+    yield* markAll(store, home, marks, { now, signal, report })
     const from: string = after
-    const step: Step = await store.transact((tx) => sweep(tx, home, marks, from, now))
+    const step: Step = await store.transact((tx) => sweep(tx, home, marks, { after: from, now, held: held() }))
     removed += step.removed
     after = step.isPaused ? null : step.next
     yield report(step.isPaused)
@@ -76,9 +78,7 @@ async function* markAll(
   store: Store,
   home: string,
   marks: Marks,
-  now: number,
-  report: () => Collected,
-  signal: AbortSignal | undefined,
+  { now, signal, report }: { now: number; signal: AbortSignal | undefined; report: () => Collected },
 ): AsyncGenerator<Collected> {
   const view = store.view()
   for (const root of await rootsOf(view, home, now)) mark(marks, root)
@@ -90,10 +90,17 @@ async function* markAll(
 }
 
 /** One step: whatever nothing leads to, of the next objects by id. */
-async function sweep(tx: Transaction, home: string, marks: Marks, after: string, now: number): Promise<Step> {
+async function sweep(
+  tx: Transaction,
+  home: string,
+  marks: Marks,
+  { after, now, held }: { after: string; now: number; held: readonly string[] },
+): Promise<Step> {
   if ((await pinsOf(tx, home, now)).some(({ kind }) => kind === 'ingest'))
     return { removed: 0, next: null, isPaused: true }
   for (const root of await rootsOf(tx, home, now)) mark(marks, root)
+  // what is asked for need not be here
+  for (const oid of held) if (tx.has(key('object', home, oid))) mark(marks, { oid, kind: undefined })
   while (marks.open.length > 0) follow(tx, home, marks)
   const rows: string[] = []
   for await (const [k] of tx.range({ prefix: prefix('object', home), after, limit: LIMITS.collectStepObjects }))

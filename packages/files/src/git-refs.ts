@@ -10,8 +10,10 @@ import { createForgetBoundary } from './fetch-plan.ts'
 import { MAIN, MEMORY } from './homes.ts'
 import { readCommit } from './objects.ts'
 import { validateBranch } from './paths.ts'
-import { dropRef, getRef, isSnapshot, listRefs, moveRef } from './refs.ts'
+import { keepHead, removeBranch } from './recycle.ts'
+import { getRef, isSnapshot, listRefs, moveRef } from './refs.ts'
 import { createTag, dropTag, getTag, listTags } from './tags.ts'
+import { walkCommits } from './walk.ts'
 
 export type GitRef = {
   readonly name: string
@@ -33,6 +35,8 @@ export type RefChange = { readonly name: string; readonly from: string | null; r
 /** Where `HEAD` leads. */
 export const HEAD_REF = `refs/heads/${MAIN}`
 
+/** Clocks of committers differ: so far behind it is still looked for a commit. */
+const SLOP_MS = 24 * 60 * 60_000
 /** First parts of branch names that other operations write. */
 const KEPT_APART = ['snapshots', 'tags', 'proposals', 'handoff']
 
@@ -71,7 +75,8 @@ export async function listGitRefs(view: View, home: string): Promise<(GitRef & {
 }
 
 /**
- * Do one line of a push. Its objects are here, or staged.
+ * Do one line of a push. Its objects are here, or staged. The head of a branch that goes, or moves to other history, is
+ * kept in the recycle area.
  * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
  * @clause L0.2 L1.4
  */
@@ -81,8 +86,11 @@ export function changeRef(tx: Transaction, home: string, { name, from, to }: Ref
   if (asked.kind === 'tag') {
     if (to === null) dropTag(tx, home, asked.tag, from ?? '')
     else createTag(tx, home, asked.tag, { oid: to, now })
-  } else if (to === null) dropRef(tx, home, asked.branch, from ?? '')
-  else moveRef(tx, home, asked.branch, { expect: from, to, now })
+  } else if (to === null) removeBranch(tx, home, asked.branch, { expect: from ?? '', now })
+  else {
+    moveRef(tx, home, asked.branch, { expect: from, to, now })
+    if (from !== null && !isForward(tx, home, from, to)) keepHead(tx, home, asked.branch, { head: from, now })
+  }
 }
 
 /**
@@ -106,4 +114,14 @@ export function checkRef(view: View, home: string, asked: GitName): void {
 export function currentOid(view: View, home: string, asked: GitName): string | null {
   if (asked.kind === 'tag') return getTag(view, home, asked.tag)?.oid ?? null
   return getRef(view, home, asked.branch)?.commit ?? null
+}
+
+/** Whether one commit leads back to another. Where clocks ran far backwards it says no, and a head is kept for nothing. */
+function isForward(view: View, home: string, from: string, to: string): boolean {
+  const { at } = readCommit(view, home, from).committer
+  for (const { oid, commit } of walkCommits(view, home, [to])) {
+    if (oid === from) return true
+    if (commit.committer.at < at - SLOP_MS) return false
+  }
+  return false
 }

@@ -94,7 +94,17 @@ export function removeBranch(
 ): void {
   if (branch === MEMORY) fail('PROTECTED', { home, branch })
   dropRef(tx, home, branch, expect)
-  const what = { branch, path: null, oid: expect, mode: null, label: BRANCH_LABEL, commit: expect }
+  keepHead(tx, home, branch, { head: expect, now })
+}
+
+/** Keep the head that a branch had before it went, or moved to where nothing leads to it. */
+export function keepHead(
+  tx: Transaction,
+  home: string,
+  branch: string,
+  { head, now }: { readonly head: string; readonly now: number },
+): void {
+  const what = { branch, path: null, oid: head, mode: null, label: BRANCH_LABEL, commit: head }
   keep(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
 
@@ -155,19 +165,22 @@ export async function restoreRecycled(
 }
 
 /**
- * Bring a removed branch back at the head it had.
- * @throws NOT_FOUND; CONFLICT where there is a branch of that name again
+ * Bring a head back that a branch had before it was removed or moved to other history.
+ * @param as name of the branch that it becomes; default the name it had
+ * @param head which head, where the branch had several; default the latest
+ * @throws NOT_FOUND; CONFLICT where there is a branch of that name; PROTECTED, INVALID_INPUT
  */
 export async function restoreBranch(
   tx: Transaction,
   home: string,
   branch: string,
-  now: number,
+  { now, as = branch, head }: { readonly now: number; readonly as?: string; readonly head?: string },
 ): Promise<{ readonly commit: string }> {
-  const found = await findRecycled(tx, home, now, (entry) => entry.path === null && entry.branch === branch)
-  const { oid } = found ?? fail('NOT_FOUND', { home, branch })
-  if (getRef(tx, home, branch) !== undefined) fail('CONFLICT', { home, branch, reason: 'there is one of that name' })
-  moveRef(tx, home, branch, { expect: null, to: resolveCommit(tx, home, oid), now })
+  const isWanted = (entry: Recycled): boolean =>
+    entry.path === null && entry.branch === branch && (head === undefined || entry.oid === head)
+  const { oid } = (await findRecycled(tx, home, now, isWanted)) ?? fail('NOT_FOUND', { home, branch })
+  if (getRef(tx, home, as) !== undefined) fail('CONFLICT', { home, branch: as, reason: 'there is one of that name' })
+  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now })
   return { commit: oid }
 }
 
@@ -231,5 +244,5 @@ const untilOf = (now: number): number => now + LIMITS.recycleMs
 const rowOf = (view: View, k: string): Recycled | undefined => view.getJson<Recycled>(k)
 
 function keep(tx: Transaction, home: string, entry: Recycled): void {
-  tx.putJson(key('recycle', home, entry.until, entry.commit, entry.path ?? ''), entry)
+  tx.putJson(key('recycle', home, entry.until, entry.commit, entry.path ?? `/${entry.branch}`), entry)
 }

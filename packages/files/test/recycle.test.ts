@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LIMITS, parseLabel } from '@csb/core'
 import { key } from '@csb/store'
 import {
+  changeRef,
   createSnapshot,
   eraseVersions,
   getRef,
@@ -156,11 +157,46 @@ describe('the recycle area', () => {
     const { commit } = await rig.write('runs/three', 'x', '1')
     await store.transact((tx) => removeBranch(tx, home.id, 'runs/three', { expect: commit, now: LATER }))
     expect(getRef(store.view(), home.id, 'runs/three')).toBeUndefined()
-    await store.transact((tx) => restoreBranch(tx, home.id, 'runs/three', LATER))
+    await store.transact((tx) => restoreBranch(tx, home.id, 'runs/three', { now: LATER }))
     expect(getRef(store.view(), home.id, 'runs/three')?.commit).toBe(commit)
-    await expect(store.transact((tx) => restoreBranch(tx, home.id, 'runs/three', LATER))).rejects.toMatchObject({
+    await expect(
+      store.transact((tx) => restoreBranch(tx, home.id, 'runs/three', { now: LATER })),
+    ).rejects.toMatchObject({
       code: 'CONFLICT',
     })
+  })
+
+  test('L0.3 heads that a push leaves behind are kept, each branch for itself, and come back under another name', async () => {
+    const { store, home, rig } = await openWithLoss()
+    const first = await rig.write('runs/three', 'x', '1')
+    const second = await rig.write('runs/three', 'x', '2')
+    const third = await rig.write('runs/three', 'x', '3')
+    const push = (branch: string, from: string | null, to: string | null) =>
+      store.transact((tx) => changeRef(tx, home.id, { name: `refs/heads/${branch}`, from, to }, LATER))
+    const kept = async () =>
+      (await listRecycled(store.view(), home.id, { now: LATER, limit: 10, clearance: ALL })).items
+        .filter(({ path }) => path === null)
+        .map(({ branch, oid }) => `${branch} ${oid}`)
+    await push('runs/four', null, third.commit)
+    await push('runs/four', third.commit, first.commit)
+    await push('runs/three', third.commit, second.commit)
+    await push('runs/three', second.commit, first.commit)
+    const heads = [`runs/four ${third.commit}`, `runs/three ${second.commit}`, `runs/three ${third.commit}`]
+    expect(new Set(await kept())).toEqual(new Set(heads))
+    // forwards nothing is left behind
+    await push('runs/three', first.commit, third.commit)
+    expect(await kept()).toHaveLength(3)
+    const restore = (as: string, head?: string) =>
+      store.transact((tx) =>
+        restoreBranch(tx, home.id, 'runs/three', { now: LATER, as, ...(head === undefined ? {} : { head }) }),
+      )
+    await expect(restore('runs/three')).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect(await restore('runs/old', third.commit)).toEqual({ commit: third.commit })
+    expect(await restore('runs/older', second.commit)).toEqual({ commit: second.commit })
+    await push('runs/old', third.commit, null)
+    await push('runs/three', third.commit, null)
+    expect(await kept()).toContain(`runs/old ${third.commit}`)
+    expect(await kept()).toContain(`runs/three ${third.commit}`)
   })
 
   test.each([

@@ -105,7 +105,7 @@ export const FILES_ROUTES: readonly Route[] = [
     path: '/v1/files/restore',
     operation: 'files.restore',
     input: 'FilesRestore',
-    summary: 'Restore a deleted file, or a removed branch',
+    summary: 'Restore a deleted file, or the head of a branch that was removed or moved',
   },
   {
     method: 'POST',

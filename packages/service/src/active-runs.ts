@@ -1,6 +1,7 @@
 /** The runs that are going on now, in memory only: to cancel them, to note what they read, to wake who waits. */
 import { createTaskBus, type TaskBus } from '@csb/agents'
 import type { ReadEntry } from '@csb/store'
+import { createHolds, type Holds } from './holds.ts'
 import { createPackCache, type PackCache } from './pack-cache.ts'
 
 export type Runs = {
@@ -12,6 +13,8 @@ export type Runs = {
   readonly turns: Turns
   /** packs of the git view that were sent lately */
   readonly packs: PackCache
+  /** what the git view is sending */
+  readonly holds: Holds
 }
 
 type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
@@ -41,6 +44,7 @@ export const createRuns = (): Runs => ({
   reads: new Map(),
   turns: createTurns(),
   packs: createPackCache(),
+  holds: createHolds(),
 })
 
 function createTurns(): Turns {

@@ -83,14 +83,17 @@ export function branchCommands(files: Command): void {
 }
 
 function branchCommand(files: Command): void {
-  type Options = { readonly remove?: boolean; readonly restore?: boolean }
+  type Options = { readonly remove?: boolean; readonly restore?: boolean; readonly as?: string; readonly head?: string }
   files
     .command('branch <name> [from]')
     .description(t('files.branch.about'))
     .option('--remove', t('files.branch.remove'))
     .option('--restore', t('files.branch.restore'))
+    .option('--as <name>', t('files.branch.as'))
+    .option('--head <commit>', t('files.branch.head'))
     .action(
-      acting<Options, [string, string | undefined]>(async ({ client, out }, [branch, from], { remove, restore }) => {
+      acting<Options, [string, string | undefined]>(async ({ client, out }, [branch, from], options) => {
+        const { remove, restore, as, head } = options
         const node = await client()
         if (remove === true) {
           const done = await node.call('DELETE', route(['v1', 'files', 'branches', branch]))
@@ -98,9 +101,11 @@ function branchCommand(files: Command): void {
           return
         }
         const [path, body] =
-          restore === true ? ['/v1/files/restore', { branch }] : ['/v1/files/branches', { branch, ...given({ from }) }]
+          restore === true
+            ? ['/v1/files/restore', { branch, ...given({ as, deleted_by: head }) }]
+            : ['/v1/files/branches', { branch, ...given({ from }) }]
         const done = await node.call<{ head: string }>('POST', path, body)
-        out.answer(done, t('files.branch.done', { branch, commit: done.head.slice(0, 12) }))
+        out.answer(done, t('files.branch.done', { branch: as ?? branch, commit: done.head.slice(0, 12) }))
       }),
     )
 }

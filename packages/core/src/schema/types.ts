@@ -965,15 +965,19 @@ cursor?: string
 export interface FilesRestore {
 home?: string
 /**
- * branch to restore into, or the removed branch itself
+ * branch to restore into, or the one that was removed or moved
  */
 branch: string
+/**
+ * without a path: name of the branch that the old head becomes; default the name it had
+ */
+as?: string
 /**
  * deleted file; omitted: the branch itself
  */
 path?: string
 /**
- * merge that deleted it; default the latest
+ * merge that deleted it, or the head that the branch had; default the latest
  */
 deleted_by?: string
 }

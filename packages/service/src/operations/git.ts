@@ -76,7 +76,17 @@ export const gitOperations: readonly Operation[] = [
   pushOperation,
 ]
 
+/** What is wanted is held until it is sent: a branch may move back or go meanwhile. */
 async function* fetchPack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
+  const letGo = await context.runs.holds.take(context.store, home, input.wants)
+  try {
+    yield* fetchHeld(context, home, input)
+  } finally {
+    letGo()
+  }
+}
+
+async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
   const refs = await refsSeen(context, home)
   checkWants(context, home, input.wants, refs)
   const view = createObjectView(context.store.view(), home)

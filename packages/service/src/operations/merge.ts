@@ -30,7 +30,7 @@ type Branch = Home & { readonly branch: string }
 type Compared = Home & { readonly from: string; readonly to: string; readonly path?: string }
 type Merging = Home & { readonly from: string; readonly into: string; readonly message?: string }
 type Snapshot = Home & { readonly name: string; readonly of?: string }
-type Restoring = Branch & { readonly path?: string; readonly deleted_by?: string }
+type Restoring = Branch & { readonly path?: string; readonly as?: string; readonly deleted_by?: string }
 type Page = Home & { readonly limit?: number; readonly cursor?: string }
 type Shown = ManifestEntry & { readonly diff?: string }
 
@@ -262,8 +262,11 @@ async function restore(context: Context, input: Restoring) {
   const home = homeOf(input, context)
   const now = context.clock.now()
   if (path === undefined) {
+    const { as = branch } = input
+    checkReach(context, { ...on('write', as, input, context), path: '/' })
+    const wanted = { now, as, ...(deletedBy === undefined ? {} : { head: deletedBy }) }
     return context.write(
-      async (tx) => ({ home, branch, head: (await restoreBranch(tx, home, branch, now)).commit }),
+      async (tx) => ({ home, branch: as, of: branch, head: (await restoreBranch(tx, home, branch, wanted)).commit }),
       (done) => done,
     )
   }

@@ -18,10 +18,15 @@ export const upkeepOperations: readonly Operation[] = [
     open: 'lease',
     needs: upkeep,
     run: async (context: Context, input: Home) => {
-      const { store, signal, clock } = context
+      const { store, signal, clock, runs } = context
       const { id: home } = getHome(context.view, homeOf(input, context))
       let done: Collected = { kept: 0, removed: 0, expired: 0, isPaused: false }
-      for await (const step of collectGarbage(store, home, { now: clock.now(), signal })) done = step
+      for await (const step of collectGarbage(store, home, {
+        now: clock.now(),
+        signal,
+        held: () => runs.holds.of(home),
+      }))
+        done = step
       const { kept, removed, expired, isPaused: paused } = done
       const told = { home, kept, removed, expired, paused }
       return context.write(
