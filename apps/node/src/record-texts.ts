@@ -42,6 +42,7 @@ export const RECORD_TEXTS = {
   'explain.erased': 'erased; that an entry of this form stood there is still proved',
   'explain.by-run': 'The node does not know the commit; it knows the run that the commit names.',
   'explain.no-commit': 'none',
+  'explain.basis': 'word of  {id} {hash}',
   'explain.text':
     'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}\n{chain}\nread     {reads}\nrecord   entry {seq} of {size}, root {root}\nvouched  {vouched}',
 } as const

@@ -66,7 +66,8 @@ export type Explanation = {
   readonly run: string | null
   /** null where none was used; `chain` is root first, empty where the grants are not kept here */
   readonly lease: { readonly hash: string; readonly chain: readonly ExplainedGrant[] } | null
-  readonly basis: string | null
+  /** the grant on whose word it was done, where that is another's: its chain as `lease` has it; null where there is none */
+  readonly basis: { readonly hash: string; readonly chain: readonly ExplainedGrant[] } | null
   /** the person's decision that let it happen; null where none was needed */
   readonly approval: ExplainedApproval | null
   readonly label: string
@@ -116,8 +117,8 @@ function explanationOf(view: View, seq: number, commit: string | null): Explanat
     actor: { did: header.actor, name: nameOf(view, header.actor, chain) },
     door: header.door,
     run: header.run,
-    lease: header.lease === null ? null : { hash: header.lease, chain: chain.map((grant) => explained(view, grant)) },
-    basis: header.basis,
+    lease: header.lease === null ? null : { hash: header.lease, chain: explainedChain(view, header.lease) },
+    basis: header.basis === null ? null : { hash: header.basis, chain: explainedChain(view, header.basis) },
     approval: commit === null ? null : approvalOf(view, commit, payload),
     label: header.label,
     reads: payload?.reads ?? null,
@@ -142,6 +143,9 @@ async function resolve(view: View, oidPrefix: string): Promise<string> {
   if (matches.length > 1 && !matches.includes(oidPrefix)) fail('INVALID_INPUT', { commit: oidPrefix, matches })
   return matches[0] ?? fail('NOT_FOUND', { commit: oidPrefix })
 }
+
+const explainedChain = (view: View, hash: string): readonly ExplainedGrant[] =>
+  (storedChain(view, hash) ?? []).map((grant) => explained(view, grant))
 
 function explained(view: View, grant: Grant): ExplainedGrant {
   const { id, grantor, grantor_key, grantee, grantee_key, level, scope, expires_at } = grant.delegation

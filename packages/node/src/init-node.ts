@@ -5,7 +5,7 @@
 import { createKeyPair, exportSeed, fail, toBase64Url, validate, type Identity, type KeyPair } from '@csb/core'
 import { rm } from 'node:fs/promises'
 import { appendRecord, createToken, draftGrant, signGrant, storeGrant, tokenHash, trust } from '@csb/authority'
-import { createHome } from '@csb/files'
+import { createHome, getRef } from '@csb/files'
 import { key, openStore, type Transaction } from '@csb/store'
 import { FILES, makeFolder, pathOf, readJson, readText, removeFile, writeJson, writeText } from './data-folder.ts'
 import { commandLease, nodeLease } from './leases.ts'
@@ -140,6 +140,8 @@ function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, s
       lease,
       reads: [],
       effect: { node: identity.did, home: identity.home },
+      // the root of the home has its reason too
+      ...(identity.home === null ? {} : { commit: rootOf(tx, identity.home) }),
     },
     now,
   )
@@ -163,3 +165,5 @@ async function joinedNode({ join }: InitOptions): Promise<{ home: string | null;
   const { home = null, did } = (await readJson(join.directory, 'identity')) as Partial<Identity>
   return { home, ...(did === undefined ? {} : { did }) }
 }
+
+const rootOf = (tx: Transaction, home: string): string => getRef(tx, home, 'main')?.commit ?? ''

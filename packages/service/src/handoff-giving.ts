@@ -25,13 +25,14 @@ import {
   meet,
   signGrant,
   storeGrant,
+  trusted,
   type Unit,
 } from '@csb/authority'
 import { commitFiles, getRef } from '@csb/files'
 import { getNote, notePath, renderNote } from '@csb/memory'
 import { createHandoff, handoffBranch, newHandoffId, openResult, type HandoffFile } from '@csb/sync'
 import { key, type Transaction, type View } from '@csb/store'
-import { authorOf, trailersOf } from './authorship.ts'
+import { trailersOf } from './authorship.ts'
 import { peerRights } from './credentials.ts'
 import { refreshStatuses, statusesFor } from './freshness.ts'
 import { checkReach, locationOf, type Context } from './operation.ts'
@@ -77,7 +78,9 @@ export async function giveHandoff(context: Context, input: Offer) {
   const leaf = handoff.chain.at(-1) as unknown as Grant
   const lease = leaseOf(leaf) ?? fail('GRANT_INVALID', { reason: 'chain_shape' })
   const checked = openResult(result, handoff, lease, grantHash(leaf))
-  return context.write(
+  // done by the caller, on the word of the peer that held this lease
+  const acting = context.become(context.principal, context.run, grantHash(leaf))
+  return acting.write(
     (tx) => {
       // what was lent may have ended while the peer was at work: then nothing of it comes in
       checkHeld(tx, { chain: handoff.chain as unknown as Grant[], leaseHash: grantHash(leaf) }, context.clock.now())
@@ -99,6 +102,7 @@ export async function giveHandoff(context: Context, input: Offer) {
     (done) => ({
       handoff: handoff.id,
       from: input.did,
+      agent: input.agent,
       outcome: done.outcome,
       ...('commit' in done ? { commit: done.commit } : {}),
     }),
@@ -262,7 +266,8 @@ function commitResult(
       // it was made on another node: no better than what it read there, and never the owner's word
       label: { ...parseLabel(handoff.taint), integrity: 'external' as const },
     })),
-    author: authorOf(context),
+    // who made it, not who asked for it
+    author: { name: trusted(tx, handoff.to)?.name ?? `agent ${handoff.agent}`, did: handoff.to },
     message: `result of ${handoff.id}`,
     trailers: trailersOf(context),
     now: context.clock.now(),

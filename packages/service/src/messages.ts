@@ -22,6 +22,7 @@ import {
   isAtMost,
   isScopeWithin,
   meet,
+  storeGrant,
   trusted,
   verifyAuthority,
   type Accepted as Authorized,
@@ -70,6 +71,8 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       const isFollowUp = typeof message?.['taskId'] === 'string' && message['taskId'] !== ''
       const task = await (isFollowUp ? continueTask(tx, input) : createTask(tx, input))
       const reason = task.duplicate ? undefined : refusalOf(context, agent, arrival, judged)
+      // kept, so that what is done on its word can be explained by it
+      if (isDocumented(judged.outcome)) storeGrant(tx, { chain: judged.outcome.chain })
       if (!task.duplicate) appendTaskEvent(tx, task.task.id, firstUpdate(judged, reason, clock.now()), clock.now())
       return { accepted: task, standing: judged, refusal: reason }
     },
@@ -96,10 +99,15 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       note: standing.note,
       origin: outcome.kind === 'accepted' ? outcome.root : null,
       scope: outcome.kind === 'accepted' ? outcome.scope : [],
+      ...(isDocumented(outcome) ? { basis: outcome.leafHash } : {}),
     }),
   )
   return accepted
 }
+
+/** What a person told this node stands in its trust list; anything else in a chain that came along. */
+const isDocumented = (outcome: Outcome): outcome is Authorized =>
+  outcome.kind === 'accepted' && outcome.chain.length > 0
 
 /** Runs wait for their turn, but not without number, and no sender takes all the room. @throws BUSY */
 function checkRoom({ runs }: Context, owner: string): void {
@@ -127,7 +135,7 @@ async function judge(tx: Transaction, context: Context, { body, beside, owner }:
     self: context.key.did,
     now: context.clock.now(),
   })
-  if (outcome.kind === 'absent') return { outcome, mark: {}, note: 'processed without authority: absent' }
+  if (outcome.kind === 'absent') return { outcome, mark: {}, note: ordinaryNote(context) }
   if (outcome.kind === 'downgraded') {
     const { step, stepName, reason } = outcome
     const mark = { accepted: false, step, step_name: stepName, reason }
@@ -139,6 +147,10 @@ async function judge(tx: Transaction, context: Context, { body, beside, owner }:
   const note = `with authority from ${delegatedBy}${isStale ? ', not confirmed lately' : ''}`
   return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note }
 }
+
+/** A message from elsewhere claimed nothing; one from here needs no authority but its own lease. */
+const ordinaryNote = ({ caller, principal }: Context): string =>
+  caller.kind === 'peer' ? 'processed without authority: absent' : `asked by ${principal.name}`
 
 /** Why the agent does not take the message; undefined where it does. */
 function refusalOf(

@@ -75,7 +75,7 @@ export type Context = Parts & {
   /** Record an outcome that is no success, together with what it leaves behind. */
   note(error: NodeError, effect: Effect, work?: (tx: Transaction) => void): Promise<void>
   /** The same request, carried on by somebody else: an agent under the lease of its run. */
-  become(principal: Principal, run: string): Context
+  become(principal: Principal, run: string, basis?: string): Context
 }
 
 /** Who may ask: `lease` needs one that reaches; `peer` a Noise peer; `nobody` anyone, for public cards and health. */

@@ -35,6 +35,8 @@ type Known = {
   readonly operation: Operation
   readonly run: string
   readonly principal?: Principal
+  /** hash of the grant on whose word it is done, where the lease is another one */
+  readonly basis?: string
 }
 
 export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chains: ChainCache): Pipeline {
@@ -128,7 +130,12 @@ function authorize(parts: Parts, principal: Principal, operation: Operation, inp
   if (needs !== undefined) checkReach({ principal }, needs)
 }
 
-function createContext(parts: Parts, known: Required<Known>, options: PerformOptions, emit: Emit): Context {
+function createContext(
+  parts: Parts,
+  known: Known & { readonly principal: Principal },
+  options: PerformOptions,
+  emit: Emit,
+): Context {
   const { principal, run } = known
   const reads = parts.runs.reads.get(run) ?? createReadList()
   const noted = <V extends View>(view: V): V => Object.defineProperty(view, 'noteRead', { value: reads.noteRead })
@@ -173,10 +180,10 @@ function createContext(parts: Parts, known: Required<Known>, options: PerformOpt
       })
       emit({ kind: 'record', operation: known.operation.name, outcome, seq })
     },
-    become: (other, otherRun) =>
+    become: (other, otherRun, basis) =>
       createContext(
         parts,
-        { ...known, principal: other, run: otherRun },
+        { ...known, principal: other, run: otherRun, ...(basis === undefined ? {} : { basis }) },
         { requestId, signal: new AbortController().signal },
         emit,
       ),
@@ -197,6 +204,7 @@ function entryOf(known: Known, outcome: RecordEntry['outcome'], effect: Effect):
     door: known.caller.door,
     run: known.run,
     lease: known.principal?.leaseHash ?? null,
+    ...(known.basis === undefined ? {} : { basis: known.basis }),
     reads: [],
     effect,
   }

@@ -65,6 +65,8 @@ export type RunInit = {
   readonly input: Readonly<Record<string, unknown>>
   /** the most its lease may reach */
   readonly ceiling: Lease
+  /** hash of the grant on whose word it runs, where that is another's */
+  readonly basis?: string
   /** hash of the lease on whose account it is done; null where nobody's */
   readonly payer: string | null
   readonly signal: AbortSignal
@@ -115,7 +117,7 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
     ...init.input,
   }
   return {
-    context: context.become(principal, run),
+    context: context.become(principal, run, init.basis),
     lease: minted.lease,
     leaseHash: grantHash(minted.grant),
     events: async function* () {
@@ -345,7 +347,7 @@ async function finish(
       }
       return committed
     },
-    (committed) => ({ task: init.task, agent: init.agent.id, ...committed }),
+    (committed) => ({ task: init.task, agent: init.agent.id, from: init.owner, ...committed }),
   )
 }
 

@@ -38,6 +38,14 @@ const SKILL = 'report.write'
 /** One is forgotten, another handed over. */
 const FEWEST = 2
 
+type Explained = {
+  readonly run: string
+  readonly lease: { readonly chain: readonly unknown[] } | null
+  readonly basis: {
+    readonly chain: readonly { readonly from: { readonly name: string; readonly did: string } }[]
+  } | null
+}
+
 type Cast = { readonly nas: Member; readonly laptop: Member; readonly friend: Member; readonly gateway: Member }
 
 export const mainJob: Scenario = {
@@ -185,16 +193,15 @@ async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promis
     done.status.state === 'TASK_STATE_COMPLETED' && noteOf(done) === 'with authority from Ines' && commit !== undefined,
     noteOf(done),
   )
-  const explained = await friend.client.call<{ run: string; lease: { chain: unknown[] } | null; inclusion: object }>(
-    'GET',
-    `/v1/record/explain/${commit?.commit ?? ''}`,
-  )
+  const explained = await friend.client.call<Explained>('GET', `/v1/record/explain/${commit?.commit ?? ''}`)
   say(
-    `the friend's node explains that commit: run ${explained.run}, ${explained.lease?.chain.length ?? 0} grants up to its owner`,
+    `the friend's node explains that commit: run ${explained.run}, ${explained.lease?.chain.length ?? 0} grants up to its owner, on the word of ${explained.basis?.chain[0]?.from.name ?? '-'}`,
   )
   prove(
-    'the commit is explained to run, lease and owner (L1.5)',
-    explained.run === done.id && explained.lease?.chain.length === 2,
+    'the commit is explained to run, lease, owner and whose word it was (L1.5)',
+    explained.run === done.id &&
+      explained.lease?.chain.length === 2 &&
+      explained.basis?.chain[0]?.from.did === nas.owner.did,
     commit?.commit.slice(0, 12) ?? '-',
   )
   const refused = await send(nas, { ...speaking, scope: ['payments'], params: message('Pay the invoice.') })

@@ -14,6 +14,17 @@ import { settledText, type Settled } from '../vouched.ts'
 
 type Party = { readonly name: string; readonly did: string }
 
+type Chain = {
+  readonly hash: string
+  readonly chain: readonly {
+    readonly id: string
+    readonly from: Party
+    readonly to: Party
+    readonly level: string
+    readonly revoked: boolean
+  }[]
+}
+
 type Explained = {
   readonly commit: string | null
   readonly seq: number
@@ -21,15 +32,8 @@ type Explained = {
   readonly operation: string
   readonly actor: { readonly did: string | null; readonly name: string | null }
   readonly run: string | null
-  readonly lease: {
-    readonly hash: string
-    readonly chain: readonly {
-      readonly from: Party
-      readonly to: Party
-      readonly level: string
-      readonly revoked: boolean
-    }[]
-  } | null
+  readonly lease: Chain | null
+  readonly basis: Chain | null
   readonly approval: {
     readonly card: string
     readonly approver: { readonly name: string | null; readonly did: string }
@@ -93,11 +97,7 @@ async function commitHere(commit: string): Promise<{ oid: string; run: string } 
 }
 
 function explainedText(found: Explained): string {
-  const { commit, operation, actor, run: runId, lease, seq, inclusion, settled } = found
-  const chain = (lease?.chain ?? []).map(({ from, to, level, revoked }) => {
-    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
-    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
-  })
+  const { commit, operation, actor, run: runId, lease, basis, seq, inclusion, settled } = found
   return t('explain.text', {
     commit: commit ?? t('explain.no-commit'),
     operation,
@@ -105,13 +105,27 @@ function explainedText(found: Explained): string {
     actor: actor.name === null ? actor.did : inline(actor.name),
     run: runId,
     lease: lease?.hash ?? t('explain.no-lease'),
-    chain: [...chain, ...approvalOf(found)].join('\n'),
+    chain: [...chainText(lease), ...basisText(basis), ...approvalOf(found)].join('\n'),
     reads: readsText(found),
     seq,
     size: inclusion.size,
     root: inclusion.root,
     vouched: settledText(settled),
   })
+}
+
+function chainText(chain: Chain | null): string[] {
+  return (chain?.chain ?? []).map(({ from, to, level, revoked }) => {
+    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
+    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
+  })
+}
+
+/** On whose word it was done, where the lease alone does not tell. */
+function basisText(basis: Chain | null): string[] {
+  if (basis === null) return []
+  const id = basis.chain.at(-1)?.id ?? ''
+  return [t('explain.basis', { id: inline(id), hash: basis.hash }), ...chainText(basis)]
 }
 
 function readsText({ reads }: Explained): string {

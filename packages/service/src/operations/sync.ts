@@ -5,7 +5,7 @@
  */
 import { fail, type Clearance } from '@csb/core'
 import { rightsOf, takeCredential, trusted, verifyCredential } from '@csb/authority'
-import { createHome, findHome, type Home } from '@csb/files'
+import { createHome, findHome, getRef, type Home } from '@csb/files'
 import { finishErasures } from '@csb/guard'
 import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
@@ -13,7 +13,7 @@ import { authorOf, trailersOf } from '../authorship.ts'
 import { chainsShownBy, credentialOf, peerRights } from '../credentials.ts'
 import { refreshStatuses, statusesFor, whileFresh } from '../freshness.ts'
 import { showing } from '../spreading.ts'
-import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown; readonly status?: unknown }
@@ -77,7 +77,12 @@ export const syncOperations: readonly Operation[] = [
     input: 'SyncStatus',
     kind: 'read',
     open: 'lease',
-    needs: (_input: unknown, parts) => ({ location: locationOf(parts, homeOf({}, parts)), action: 'list' }),
+    // with whom, when and how much: for those who may see everything
+    needs: (_input: unknown, parts) => ({
+      location: locationOf(parts, homeOf({}, parts)),
+      action: 'list',
+      label: EVERYTHING,
+    }),
     run: async ({ view }: Context) => {
       const items: SyncRow[] = []
       for await (const [fullKey] of view.range({ prefix: prefix('syncPeer') })) {
@@ -130,10 +135,14 @@ async function knownHome(context: Context, peer: string, id: string, offer: Pres
   const asked = { did: peer, home: { id, owner }, self: context.key.did, now: context.clock.now() }
   const credential = verifyCredential(context.view, { ...asked, chain: offer?.credential })
   if (!rightsOf(context.view, { ...asked, credential }).mayWrite) fail('CLEARANCE', { home: id })
-  return context.write(
-    (tx) => createHome(tx, { id, owner, origin, hash, now: context.clock.now() }),
-    (home) => ({ home: home.id, owner, replica: true }),
+  const taken = await context.write(
+    (tx) => {
+      const home = createHome(tx, { id, owner, origin, hash, now: context.clock.now() })
+      return { home, commit: getRef(tx, home.id, 'main')?.commit }
+    },
+    ({ home, commit }) => ({ home: home.id, owner, replica: true, commit }),
   )
+  return taken.home
 }
 
 async function runSession(
