@@ -161,13 +161,23 @@ describe('the record', () => {
     for (const [operation, input] of [
       ['record.tail', {}],
       ['record.explain', { commit }],
+      ['record.verify', {}],
+      ['record.prove', { seq: 0 }],
+      ['record.checkpoint', {}],
+      ['record.witnessed', {}],
+      ['sync.status', {}],
+      ['peers.list', {}],
       ['authority.grants', {}],
       ['authority.trusted', {}],
       ['files.log', { branch: 'memory' }],
     ] as const) {
       await expect(house.service.perform(reader, operation, input)).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED' })
     }
-    await expect(house.service.perform(reader, 'record.verify', {})).resolves.toMatchObject({ ok: true })
+    await expect(house.owned('record.verify')).resolves.toMatchObject({ ok: true })
+    // of the node itself: who it is, which its card tells as well
+    const status = await house.service.perform(reader, 'node.status', {})
+    expect(Object.keys(status as object).sort()).toEqual(['did', 'name', 'peer_id', 'version'])
+    await expect(house.owned('node.status')).resolves.toMatchObject({ home: house.home, peers: { known: 0 } })
   })
 })
 

@@ -1,12 +1,15 @@
 /** The node itself: how it is, whom it knows. */
 import { listHomes } from '@csb/files'
 import { witnessState } from '@csb/authority'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action,
 })
+
+/** Whom the node knows, where it is and how much it does: for those who may see everything. */
+const listingAll = (input: unknown, parts: Parts) => ({ ...doing('list')(input, parts), label: EVERYTHING })
 
 export const nodeOperations: readonly Operation[] = [
   {
@@ -16,15 +19,16 @@ export const nodeOperations: readonly Operation[] = [
     open: 'lease',
     needs: doing('list'),
     run: async (context: Context) => {
+      const { name } = context.identity
+      const { did, peerId } = context.key
+      const named = { name, did, peer_id: peerId, version: context.version }
+      if (!reaches(context, listingAll({}, context))) return named
       const peers = await context.peers.list()
       return {
-        name: context.identity.name,
-        did: context.key.did,
-        peer_id: context.key.peerId,
+        ...named,
         owner: context.identity.owner,
         home: context.identity.home,
         homes: (await listHomes(context.view)).map(({ id }) => id),
-        version: context.version,
         addresses: context.peers.addresses(),
         peers: { known: peers.length, connected: peers.filter(({ connected }) => connected).length },
         record: witnessState(context.view),
@@ -36,7 +40,7 @@ export const nodeOperations: readonly Operation[] = [
     input: 'PeersList',
     kind: 'read',
     open: 'lease',
-    needs: doing('list'),
+    needs: listingAll,
     run: async ({ peers }: Context) => ({ items: await peers.list() }),
   },
   {

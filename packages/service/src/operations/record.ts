@@ -17,13 +17,12 @@ import {
 } from '@csb/authority'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
-const reading = (_input: unknown, parts: Parts) => ({
+/** What was done and read is told with its ids and paths, whatever their labels; and how much was done, by its size. */
+const readingAll = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
+  label: EVERYTHING,
 })
-
-/** What was done and read is told with its ids and paths, whatever their labels. */
-const readingAll = (input: unknown, parts: Parts) => ({ ...reading(input, parts), label: EVERYTHING })
 
 export const recordOperations: readonly Operation[] = [
   {
@@ -45,7 +44,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordVerify',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: async ({ view }: Context) => {
       const report = await verifyRecord(view)
       checkCheckpoints(view)
@@ -74,7 +73,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordProve',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: ({ view, key }: Context, input: { seq: number }) => ({
       ...proveInclusion(view, input.seq),
       file: writeProof(view, input.seq, key),
@@ -85,7 +84,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordCheckpoint',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: ({ view }: Context) => witnessState(view),
   },
   {
@@ -93,7 +92,7 @@ export const recordOperations: readonly Operation[] = [
     input: 'RecordWitnessed',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: async ({ view }: Context) => ({
       logs: await listWitnessed(view),
       contradictions: await listContradictions(view),
