@@ -76,8 +76,10 @@ async function answer(c: Context, desk: Desk): Promise<Response> {
     const asked = listOf(headers.get('a2a-extensions'))
     return await dispatch({ desk, request, call, requestId, asked }, versionOf(c))
   } catch (error) {
+    // a client's fault in the protocol is told to the client alone
+    if (error instanceof RpcFault) return rpcErrorResponse(id, error, requestId)
     logFault(desk, error, requestId, '/a2a')
-    return rpcErrorResponse(id, error instanceof RpcFault ? error : toNodeError(error), requestId)
+    return rpcErrorResponse(id, toNodeError(error), requestId)
   }
 }
 

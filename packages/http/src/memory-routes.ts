@@ -1,9 +1,23 @@
 /**
  * Memory over HTTP: the rows of MEM-003 3.1 that this node serves. A body may be the bare entry of the document,
- * or `{entry, label, home}`.
+ * or `{entry, label, home}`; the label beside the content of a bare one is its label.
  * @clause MEM-003.3.1, MEM-003.3.2
  */
 import { isObject, type Route } from './route.ts'
+
+const BARE = {
+  type: 'object',
+  description: 'The bare entry of the document; its label may stand beside the content.',
+  not: { required: ['entry'] },
+  properties: {
+    content: { type: 'string' },
+    type: { type: 'string' },
+    level: { type: 'string' },
+    tags: { type: 'array', items: { type: 'string' } },
+    label: { type: 'string', description: 'level:integrity[:tags]' },
+  },
+  required: ['content'],
+} as const
 
 export const MEMORY_ROUTES: readonly Route[] = [
   {
@@ -13,7 +27,8 @@ export const MEMORY_ROUTES: readonly Route[] = [
     input: 'MemoryCreate',
     summary: 'Remember one entry',
     status: 201,
-    reads: (body) => (isObject(body) && !('entry' in body) ? { entry: body } : body),
+    reads: (body) => (isObject(body) && !('entry' in body) ? itemOf(body) : body),
+    bare: BARE,
   },
   {
     method: 'POST',
@@ -22,7 +37,8 @@ export const MEMORY_ROUTES: readonly Route[] = [
     input: 'MemoryBatch',
     summary: 'Remember up to 100 entries in one commit',
     status: 201,
-    reads: (body) => (Array.isArray(body) ? { items: body.map((entry: unknown) => ({ entry })) } : body),
+    reads: (body) => (Array.isArray(body) ? { items: body.map(itemOf) } : body),
+    bare: { type: 'array', items: BARE },
   },
   {
     method: 'GET',
@@ -54,3 +70,9 @@ export const MEMORY_ROUTES: readonly Route[] = [
     summary: 'Forget an entry for good, here and on every synced node',
   },
 ]
+
+function itemOf(entry: unknown): object {
+  if (!isObject(entry) || entry['label'] === undefined) return { entry }
+  const { label, ...bare } = entry
+  return { entry: bare, label }
+}

@@ -100,7 +100,8 @@ function bodyOf(route: Route, rest: readonly string[], inPath: readonly string[]
           properties: Object.fromEntries(rest.map((name) => [name, properties[name]])),
           required: needed,
         }
-  return { required: needed.length > 0, content: { 'application/json': { schema } } }
+  const forms = route.bare === undefined ? schema : { oneOf: [schema, route.bare] }
+  return { required: needed.length > 0, content: { 'application/json': { schema: forms } } }
 }
 
 function ofHandler(handler: Handler): JsonObject {

@@ -45,6 +45,8 @@ export type Route = {
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Another form of the body that is also taken. */
   readonly reads?: (body: unknown) => unknown
+  /** schema of that other form */
+  readonly bare?: object
 }
 
 /** A route that speaks its own protocol and handles its own errors. */

@@ -51,6 +51,11 @@ describe('the OpenAPI document', () => {
     }
   })
 
+  test('tells both forms that a note is taken in', () => {
+    const create = document.paths['/v1/memory']?.['post'] as unknown as { requestBody: unknown }
+    expect(JSON.stringify(create.requestBody)).toMatch(/"oneOf":\[\{"\$ref".+"content".+"label"/)
+  })
+
   test('points only at what it holds, with the schemas of the operations', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(
       (match) => match[1] ?? '',

@@ -20,6 +20,22 @@ describe('each route is one call', () => {
     ['GET', '/v1/status', undefined, 200, 'node.status', {}],
     ['POST', '/v1/memory', { entry: { content: 'a' }, home }, 201, 'memory.create', { entry: { content: 'a' }, home }],
     ['POST', `/v1/memory?home=${home}`, { content: 'a' }, 201, 'memory.create', { entry: { content: 'a' }, home }],
+    [
+      'POST',
+      '/v1/memory',
+      { content: 'a', label: 'sealed:owner' },
+      201,
+      'memory.create',
+      { entry: { content: 'a' }, label: 'sealed:owner' },
+    ],
+    [
+      'POST',
+      '/v1/memory/batch',
+      [{ content: 'a', label: 'sealed:owner' }],
+      201,
+      'memory.batch',
+      { items: [{ entry: { content: 'a' }, label: 'sealed:owner' }] },
+    ],
     ['POST', '/v1/memory/batch', [{ content: 'a' }], 201, 'memory.batch', { items: [{ entry: { content: 'a' } }] }],
     ['POST', '/v1/memory/batch', { items: [] }, 201, 'memory.batch', { items: [] }],
     [
