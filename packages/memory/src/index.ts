@@ -7,5 +7,5 @@ export { putNotes, removeNotes, type Put, type PutNotes, type WriteWords } from 
 export { getNote, listNotes } from './read.ts'
 export { getState, listStates, oidOf, rebuildIndex, type NoteState } from './states.ts'
 export { readTranscript } from './transcript.ts'
-export { readVault } from './vault.ts'
+export { readNoteFile, readVault } from './vault.ts'
 export { createNotes, deleteNote, relabelNote, restoreNote } from './write.ts'

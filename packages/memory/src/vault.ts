@@ -3,8 +3,8 @@
  * folder are not followed, and whatever is not taken is named with its reason.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
-import { fail, fromUtf8, isNodeError, LIMITS, utf8, type Json } from '@csb/core'
+import { basename, dirname, join, resolve } from 'node:path'
+import { fail, fromUtf8, LIMITS, parseBounded, toNodeError, utf8, type Json } from '@csb/core'
 import { parseDate } from './coerce.ts'
 import { isType } from './entry.ts'
 import { readTags, type Warning } from './fields.ts'
@@ -16,6 +16,7 @@ import { createLinkFinder, type LinkFinder, type Named } from './wiki-links.ts'
 const DATE_KEYS = ['created', 'created_at', 'date', 'timestamp'] as const
 /** The last millisecond with 13 digits. */
 const LAST_ID_MS = 9_999_999_999_999
+const UNREADABLE = 'can not be read'
 
 type VaultFile = { readonly path: string; readonly skipped?: string }
 
@@ -46,7 +47,28 @@ export async function* readVault(directory: string): AsyncGenerator<ImportItem> 
   for (const { path, skipped } of files) {
     const page = skipped ?? (await readPage(root, path))
     if (typeof page === 'string') yield { kind: 'skipped', path, reason: page }
-    else yield* itemsOf(foundOf(vault, path, page, find))
+    else yield* partsOf(vault, path, page, find)
+  }
+}
+
+/**
+ * Read one note as it would be read with the folder it lies in, except that no link is found.
+ * @param file of Markdown or plain text
+ */
+export async function* readNoteFile(file: string): AsyncGenerator<ImportItem> {
+  const root = dirname(resolve(file))
+  const path = basename(file)
+  const page = await readPage(root, path)
+  if (typeof page === 'string') yield { kind: 'skipped', path, reason: page }
+  else yield* partsOf(basename(root), path, page, () => [])
+}
+
+/** No file can stop the others: one that can not be taken, for whatever reason, is named. */
+function partsOf(vault: string, path: string, page: Page, find: LinkFinder): readonly ImportItem[] {
+  try {
+    return [...itemsOf(foundOf(vault, path, page, find))]
+  } catch (error) {
+    return [{ kind: 'skipped', path, reason: toNodeError(error).message }]
   }
 }
 
@@ -55,8 +77,12 @@ async function listVault(root: string): Promise<VaultFile[]> {
   const files: VaultFile[] = []
   const walk = async (folder: string): Promise<void> => {
     const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) =>
-      fail('NOT_FOUND', { directory: join(root, folder) }, error),
+      folder === '' ? fail('NOT_FOUND', { directory: root }, error) : undefined,
     )
+    if (entries === undefined) {
+      files.push({ path: folder, skipped: UNREADABLE })
+      return
+    }
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (entry.name.startsWith('.')) continue
@@ -79,10 +105,10 @@ function skipReason(name: string, isFile: boolean): { skipped?: string } {
 async function readPage(root: string, path: string): Promise<Page | string> {
   const file = join(root, path)
   const about = await stat(file).catch(() => undefined)
-  if (about === undefined) return 'can not be read'
+  if (about === undefined) return UNREADABLE
   if (about.size > LIMITS.importFileBytes) return 'too large'
   const bytes = await readFile(file).catch(() => undefined)
-  if (bytes === undefined) return 'can not be read'
+  if (bytes === undefined) return UNREADABLE
   const text = fromUtf8(bytes)?.replace(/^\uFEFF/, '')
   if (text === undefined || text.includes('\0')) return 'not text in UTF-8'
   if (text.trim() === '') return 'empty'
@@ -99,13 +125,21 @@ function readText(text: string): Omit<Page, 'timestamp'> {
     // what is short in one spelling may be long in ours
     if (utf8(writeYaml(frontMatter)).byteLength > LIMITS.importFrontMatterBytes)
       fail('MALFORMED', { reason: 'front matter too large' })
+    // what the door of the node would refuse would take the notes beside it along
+    parseBounded(JSON.stringify(frontMatter), LIMITS.httpBodyBytes)
     return { frontMatter, body, warnings: [] }
   } catch (error) {
-    if (!isNodeError(error)) throw error
     // nothing is lost: what can not be read as front matter stays in the text, where a person finds it
-    return { frontMatter: {}, body: text, warnings: [`front matter kept as text: ${String(error.details['reason'])}`] }
+    return {
+      frontMatter: {},
+      body: text,
+      warnings: [`front matter kept as text: ${wordsOf(toNodeError(error).details)}`],
+    }
   }
 }
+
+const wordsOf = ({ reason, key }: Readonly<Record<string, unknown>>): string =>
+  typeof key === 'string' ? `${String(reason)} (${key})` : String(reason)
 
 function foundOf(vault: string, path: string, page: Page, find: LinkFinder): Found {
   const { frontMatter, body, timestamp, warnings } = page

@@ -32,6 +32,8 @@ Brew [[Water]] as [[日記/2024-01-02|that day]], see ![[pot.png]], [[Nowhere]] 
   'Alias bomb.md': '---\na: &a [x]\nb: [*a, *a]\n---\nbody\n',
   'Long.md': LONG,
   'Only front matter.md': '---\nstatus: open\n---\n',
+  'Proto.md': '---\n__proto__: {admin: true}\n---\nbody\n',
+  'Inner proto.md': '---\na: [{__proto__: 1}]\n---\nbody\n',
   'Wide.md': `---\nx: [${'a,'.repeat(8000)}b]\n---\nbody\n`,
   'Bom.md': '\uFEFF---\nmood: calm\n---\nbody\n',
   'deep/er/Note.md': 'up to [[../../Tea]] and [[er/Note]]\n',
@@ -109,7 +111,7 @@ test('a vault is read as it is: text verbatim, front matter kept, links found', 
   })
 })
 
-test.each(['Broken.md', 'Alias bomb.md', 'Wide.md'])(
+test.each(['Broken.md', 'Alias bomb.md', 'Proto.md', 'Inner proto.md', 'Wide.md'])(
   'front matter of %s that can not be kept as such stays in the text, with a warning',
   async (path) => {
     const [first, ...rest] = notesAt(await read(await makeVault()), path)

@@ -1,10 +1,10 @@
 /**
  * Takes a person's notes into the home of a running node: read here, sent in batches, each batch one commit. Done
- * again it makes no twins.
+ * again it makes no twins. What the node refuses of a batch is found one by one and named; the rest goes in.
  */
 import { stat } from 'node:fs/promises'
-import { LIMITS, fail, formatLabel, type Label } from '@csb/core'
-import { readTranscript, readVault, type ImportItem } from '@csb/memory'
+import { LIMITS, fail, formatLabel, isNodeError, type Label, type NodeError } from '@csb/core'
+import { readNoteFile, readTranscript, readVault, type ImportItem } from '@csb/memory'
 import type { Client } from './client.ts'
 
 export type ImportReport = {
@@ -20,10 +20,13 @@ export type ImportReport = {
 /** How many entries were sent so far. */
 export type ImportProgress = (sent: number) => void
 
+/** What is wrong with a note itself; anything else is wrong with every one of them. */
+const REFUSALS = ['INVALID_INPUT', 'MALFORMED', 'TOO_LARGE'] as const
+
 type Batch = { readonly items: readonly { readonly id: string }[]; readonly kept: readonly string[] }
 
 /**
- * Import a folder of Markdown, or a file that holds a chat transcript.
+ * Import a folder of Markdown, one file of Markdown or text, or a file that holds a chat transcript.
  * @param label for every note; default private, the owner's
  * @throws NOT_FOUND where there is neither, MALFORMED where a file is no transcript
  */
@@ -38,14 +41,33 @@ export async function importNotes(
   let batch: Sent[] = []
   const send = async () => {
     if (batch.length === 0) return
-    const answer = await client.call<Batch>('POST', '/v1/memory/batch', { items: batch, existing: 'keep' })
-    report.created += answer.items.length
-    report.kept += answer.kept.length
-    report.ids.push(...answer.items.map(({ id }) => id))
+    const items = batch
     batch = []
+    await deliver(items)
     progress(report.created + report.kept)
   }
-  for await (const item of found.isDirectory() ? readVault(path) : readTranscript(path)) {
+  const deliver = async (items: readonly Sent[]): Promise<void> => {
+    const answer = await client
+      .call<Batch>('POST', '/v1/memory/batch', {
+        items: items.map(({ path: _path, ...item }) => item),
+        existing: 'keep',
+      })
+      .catch((error: unknown) => {
+        if (REFUSALS.some((code) => isNodeError(error, code))) return error as NodeError
+        throw error
+      })
+    if (!isNodeError(answer)) {
+      report.created += answer.items.length
+      report.kept += answer.kept.length
+      report.ids.push(...answer.items.map(({ id }) => id))
+    } else if (items.length > 1) {
+      // halves, so that one note among many costs few questions
+      const half = Math.ceil(items.length / 2)
+      await deliver(items.slice(0, half))
+      await deliver(items.slice(half))
+    } else for (const { path: file } of items) report.skipped.push({ path: file, reason: reasonOf(answer) })
+  }
+  for await (const item of readerOf(path, found.isDirectory())) {
     if (item.kind === 'skipped') report.skipped.push({ path: item.path, reason: item.reason })
     else {
       if (item.warnings.length > 0) report.warnings.push({ path: item.path, warnings: item.warnings })
@@ -57,14 +79,22 @@ export async function importNotes(
   return report
 }
 
+function readerOf(path: string, isFolder: boolean): AsyncIterable<ImportItem> {
+  if (isFolder) return readVault(path)
+  return /\.(?:md|markdown|txt)$/i.test(path) ? readNoteFile(path) : readTranscript(path)
+}
+
 type Mutable = {
   -readonly [Member in keyof ImportReport]: ImportReport[Member] extends readonly (infer T)[]
     ? T[]
     : ImportReport[Member]
 }
-type Sent = { entry: unknown; extra: unknown; label?: string }
+type Sent = { path: string; entry: unknown; extra: unknown; label?: string }
 
-const sentOf = ({ input }: Extract<ImportItem, { kind: 'note' }>, label: Label | null): Sent => ({
+const reasonOf = ({ code, message }: NodeError): string => `${message} [${code}]`
+
+const sentOf = ({ path, input }: Extract<ImportItem, { kind: 'note' }>, label: Label | null): Sent => ({
+  path,
   entry: input.entry,
   extra: input.extra,
   ...(label === null ? {} : { label: formatLabel(label) }),

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createKeyPair, systemClock, type Identity } from '@csb/core'
+import { NodeError, createKeyPair, systemClock, type Identity } from '@csb/core'
 import type { LeaseFor } from '../src/leases.ts'
 import { delegateTo, leaseFor, revokeGrant, shareWith, type Desk } from '../src/authorise.ts'
 import { connect, createClient } from '../src/client.ts'
@@ -97,6 +97,42 @@ describe('import', () => {
     expect(first).toMatchObject({ created: 130, kept: 0, skipped: [{ path: 'broken.md' }] })
     expect(counts).toEqual([100, 130])
     expect(await importNotes(client, vault, null, () => undefined)).toMatchObject({ created: 0, kept: 130 })
+  })
+
+  test('one note that the node refuses is named, and the others go in', async () => {
+    const { client, directory } = await deskIn()
+    const vault = join(directory, '..', 'hostile')
+    await mkdir(vault)
+    for (let n = 0; n < 9; n++) await writeFile(join(vault, `${n}.md`), `Note ${n}.`)
+    await writeFile(join(vault, 'proto.md'), '---\n__proto__: {admin: true}\n---\nText of it.\n')
+    const taken = await importNotes(client, vault, null, () => undefined)
+    expect(taken).toMatchObject({ created: 10, skipped: [], warnings: [{ path: 'proto.md' }] })
+    // a door of another version may refuse what this reader lets through
+    const strict = {
+      ...client,
+      call: ((method: 'POST', path: string, body: { items: { entry: { content: string } }[] }) =>
+        body.items.some(({ entry }) => entry.content.includes('5'))
+          ? Promise.reject(new NodeError('MALFORMED', { reason: 'for a test' }))
+          : client.call(method, path, body)) as typeof client.call,
+    }
+    const most = await importNotes(strict, vault, null, () => undefined)
+    expect(most).toMatchObject({
+      created: 0,
+      kept: 9,
+      skipped: [{ path: '5.md', reason: expect.stringContaining('MALFORMED') as string }],
+    })
+  })
+
+  test('takes in one file of text, in parts where it is long, and once with the folder it lies in', async () => {
+    const { client, directory } = await deskIn()
+    const vault = join(directory, '..', 'one')
+    await mkdir(vault)
+    await writeFile(join(vault, 'long.md'), 'A sentence of some words. '.repeat(200))
+    await writeFile(join(vault, 'plain.txt'), 'Plain.')
+    const long = await importNotes(client, join(vault, 'long.md'), null, () => undefined)
+    expect(long.created).toBeGreaterThan(2)
+    expect(await importNotes(client, vault, null, () => undefined)).toMatchObject({ created: 0, kept: long.created })
+    expect(await importNotes(client, join(vault, 'plain.txt'), null, () => undefined)).toMatchObject({ created: 1 })
   })
 
   test('names a path that there is not, and a file that is no transcript', async () => {
