@@ -152,6 +152,5 @@ function tooLarge(bytes: number): never {
     maxBytes: LIMITS.deltaBytes,
     bytes,
     kind: 'delta',
-    hint: 'git -c core.bigFileThreshold=16m push',
   })
 }

@@ -29,8 +29,11 @@ const ROUTES: readonly Route[] = [
   ...GATE_ROUTES,
 ]
 
-/** @param url where the API is, asked when it is shown: a port may be chosen late */
-export function createApp(desk: Desk, check: OriginCheck, url: () => string): Hono {
+/**
+ * @param url where the API is, asked when it is shown: a port may be chosen late
+ * @param streamIdleMs so long a client of the git view may stand still; default as {@link createGitHandlers}
+ */
+export function createApp(desk: Desk, check: OriginCheck, url: () => string, streamIdleMs?: number): Hono {
   const handlers: readonly Handler[] = [
     {
       method: 'GET',
@@ -50,7 +53,7 @@ export function createApp(desk: Desk, check: OriginCheck, url: () => string): Ho
     ...CAPABILITY_HANDLERS,
     ...ARCHIVE_HANDLERS,
     ...A2A_HANDLERS,
-    ...createGitHandlers(),
+    ...createGitHandlers(streamIdleMs),
   ]
   const app = new Hono()
   app.use(async (c, next) => {

@@ -27,6 +27,8 @@ export type HttpInit = {
   readonly clock?: Clock
   /** silence on a stream is filled this often, default 15 s */
   readonly heartbeatMs?: number
+  /** so long a client of the git view may stand still, either way; default 60 s */
+  readonly streamIdleMs?: number
 }
 
 export type Http = {
@@ -63,7 +65,7 @@ export async function createHttp(init: HttpInit): Promise<Http> {
     closing: closing.signal,
   }
   let url = publicUrl ?? ''
-  const app = createApp(desk, createOriginCheck({ host, publicUrl }), () => url)
+  const app = createApp(desk, createOriginCheck({ host, publicUrl }), () => url, init.streamIdleMs)
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
   server.requestTimeout = UPLOAD_MS
   const bound = await listen(server, host, port)

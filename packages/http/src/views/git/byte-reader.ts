@@ -2,7 +2,7 @@
 import { createGunzip } from 'node:zlib'
 import { pipeline } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
-import { LIMITS, delay, fail } from '@csb/core'
+import { delay, fail } from '@csb/core'
 
 export type ByteReader = {
   /** bytes that were taken so far */
@@ -13,13 +13,16 @@ export type ByteReader = {
   next(): Promise<Uint8Array | undefined>
 }
 
-/** @throws CONTENT_TYPE for an encoding that is not read; TIMEOUT after silence */
-export function createByteReader(request: IncomingMessage): ByteReader {
+/**
+ * @param idleMs so long a sender may say nothing
+ * @throws CONTENT_TYPE for an encoding that is not read; TIMEOUT after silence
+ */
+export function createByteReader(request: IncomingMessage, idleMs: number): ByteReader {
   const chunks = bodyOf(request)[Symbol.asyncIterator]()
   let held: Buffer = Buffer.alloc(0)
   let taken = 0
   const pull = async (): Promise<Buffer | undefined> => {
-    const step = await withinSilence(chunks.next())
+    const step = await withinSilence(chunks.next(), idleMs)
     return step.done === true ? undefined : Buffer.from(step.value)
   }
   return {
@@ -68,10 +71,10 @@ async function* orMalformed(plain: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
 }
 
 /** @throws TIMEOUT */
-async function withinSilence<T>(next: Promise<T>): Promise<T> {
+async function withinSilence<T>(next: Promise<T>, idleMs: number): Promise<T> {
   const settled = new AbortController()
-  const silence = delay(LIMITS.streamIdleMs, settled.signal).then(
-    () => fail('TIMEOUT', { idleMs: LIMITS.streamIdleMs }),
+  const silence = delay(idleMs, settled.signal).then(
+    () => fail('TIMEOUT', { idleMs }),
     () => undefined as never,
   )
   try {

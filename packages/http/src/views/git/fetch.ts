@@ -61,8 +61,19 @@ export async function readOldFetch(reader: ByteReader): Promise<FetchAsk | undef
 }
 
 /** Answer of version 2. */
-export async function answerFetch(reply: Reply, ask: FetchAsk, events: AsyncIterable<unknown>): Promise<void> {
-  const { opening, rest } = await open(events)
+export const answerFetch = (reply: Reply, ask: FetchAsk, events: AsyncIterable<unknown>): Promise<void> =>
+  following(events, (opening, rest) => answerNew(reply, ask, opening, rest))
+
+/** Answer of versions 0 and 1. */
+export const answerOldFetch = (reply: Reply, ask: FetchAsk, events: AsyncIterable<unknown>): Promise<void> =>
+  following(events, (opening, rest) => answerOld(reply, ask, opening, rest))
+
+async function answerNew(
+  reply: Reply,
+  ask: FetchAsk,
+  opening: Opening,
+  rest: AsyncIterator<FetchEvent>,
+): Promise<void> {
   reply.begin('application/x-git-upload-pack-result')
   if (!ask.input.done) {
     await reply.write(pkt('acknowledgments\n'))
@@ -85,10 +96,12 @@ export async function answerFetch(reply: Reply, ask: FetchAsk, events: AsyncIter
   await sendPack(createBand(reply, true), ask, rest)
 }
 
-/** Answer of versions 0 and 1. */
-export async function answerOldFetch(reply: Reply, ask: FetchAsk, events: AsyncIterable<unknown>): Promise<void> {
-  const { opening, rest } = await open(events)
-  const { common, ready, ends } = opening
+async function answerOld(
+  reply: Reply,
+  ask: FetchAsk,
+  { common, ready, ends }: Opening,
+  rest: AsyncIterator<FetchEvent>,
+): Promise<void> {
   const detailed = ask.words.has('multi_ack_detailed')
   reply.begin('application/x-git-upload-pack-result')
   if (ask.isDeepening) {
@@ -134,15 +147,27 @@ function askOf(lines: readonly string[], words: ReadonlySet<string>, isFirst: bo
   }
 }
 
-/** What comes before the pack, and the rest. An error there is an answer of its own. */
-async function open(events: AsyncIterable<unknown>): Promise<{ opening: Opening; rest: AsyncIterator<FetchEvent> }> {
+/** Follow a fetch as far as the answer goes, and end it there: what it holds it lets go of. */
+async function following(
+  events: AsyncIterable<unknown>,
+  answer: (opening: Opening, rest: AsyncIterator<FetchEvent>) => Promise<void>,
+): Promise<void> {
   const rest = events[Symbol.asyncIterator]() as AsyncIterator<FetchEvent>
+  try {
+    await answer(await openingOf(rest), rest)
+  } finally {
+    await rest.return?.()
+  }
+}
+
+/** What comes before the pack. An error there is an answer of its own. */
+async function openingOf(rest: AsyncIterator<FetchEvent>): Promise<Opening> {
   const first = await rest.next()
   if (first.done === true || first.value.kind !== 'common') return fail('INTERNAL', { reason: 'order of a fetch' })
   const { oids, ready } = first.value
   const second = await rest.next()
   const ends = second.done !== true && second.value.kind === 'ends' ? second.value : undefined
-  return { opening: { common: oids, ready, ends }, rest }
+  return { common: oids, ready, ends }
 }
 
 async function endLines(reply: Reply, shallow: readonly string[], unshallow: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** A push: commands and options become the input of `git.push`, the pack goes through as it comes, its report comes back. */
 import { fail, type ErrorCode, type ErrorDetails } from '@csb/core'
 import type { MessagePort } from '@csb/service'
+import { adviceOn } from './advice.ts'
 import type { ByteReader } from './byte-reader.ts'
 import { FLUSH, pkt, readSection } from './pkt-line.ts'
 import { createBand, type Reply } from './reply.ts'
@@ -84,8 +85,8 @@ export function createPushPort(
 }
 
 function hintsOf({ name, refused, hint }: Report['refs'][number]): string[] {
-  const advice = refused?.details['hint']
-  return [...(hint === undefined ? [] : [hint]), ...(typeof advice === 'string' ? [`${name}: ${advice}`] : [])]
+  const advice = refused === null ? undefined : adviceOn(refused)
+  return [...(hint === undefined ? [] : [hint]), ...(advice === undefined ? [] : [`${name}: ${advice}`])]
 }
 
 const orNull = (oid: string): string | null => (/^0+$/.test(oid) ? null : oid)

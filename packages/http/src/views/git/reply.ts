@@ -3,7 +3,7 @@
  * With side-band: the pack on one channel, words for a person on another, a fault on the third.
  */
 import type { ServerResponse } from 'node:http'
-import { LIMITS, delay, fail } from '@csb/core'
+import { delay, fail } from '@csb/core'
 import { FLUSH, LINE_BYTES, pkt } from './pkt-line.ts'
 
 export type Reply = {
@@ -24,8 +24,11 @@ export type Band = {
   close(): Promise<void>
 }
 
-/** @throws TIMEOUT where the reader stands still, PEER_UNREACHABLE where it is gone */
-export function createReply(response: ServerResponse): Reply {
+/**
+ * @param idleMs so long a reader may take nothing
+ * @throws TIMEOUT where the reader stands still, PEER_UNREACHABLE where it is gone
+ */
+export function createReply(response: ServerResponse, idleMs: number): Reply {
   return {
     get isBegun() {
       return response.headersSent
@@ -42,10 +45,7 @@ export function createReply(response: ServerResponse): Reply {
       if (response.write(bytes)) return
       const settled = new AbortController()
       try {
-        await Promise.race([
-          drained(response),
-          delay(LIMITS.streamIdleMs, settled.signal).then(() => fail('TIMEOUT', { idleMs: LIMITS.streamIdleMs })),
-        ])
+        await Promise.race([drained(response), delay(idleMs, settled.signal).then(() => fail('TIMEOUT', { idleMs }))])
       } finally {
         settled.abort()
       }

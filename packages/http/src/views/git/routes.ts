@@ -27,20 +27,25 @@ type Visit = {
   readonly home: string
   readonly request: IncomingMessage
   readonly reply: Reply
+  /** so long the other side may stand still, either way */
+  readonly idleMs: number
   readonly version: 0 | 1 | 2
   readonly options: { readonly requestId: string; readonly signal: AbortSignal }
 }
 
 const SERVICES: readonly ServiceName[] = ['git-upload-pack', 'git-receive-pack']
 
-/** One door's routes; together they take on so many requests at once and no more. */
-export function createGitHandlers(): readonly Handler[] {
+/**
+ * One door's routes; together they take on so many requests at once and no more.
+ * @param idleMs so long a client may stand still, either way
+ */
+export function createGitHandlers(idleMs: number = LIMITS.streamIdleMs): readonly Handler[] {
   let open = 0
   const within = (work: (visit: Visit, c: Context) => Promise<void>) => async (c: Context, desk: Desk) => {
     if (open >= LIMITS.gitRequests) return refusalResponse(new NodeError('BUSY', { maxRequests: LIMITS.gitRequests }))
     open++
     try {
-      return await attend(c, desk, work)
+      return await attend(c, desk, work, idleMs)
     } finally {
       open--
     }
@@ -70,12 +75,17 @@ export function createGitHandlers(): readonly Handler[] {
   ]
 }
 
-async function attend(c: Context, desk: Desk, work: (visit: Visit, c: Context) => Promise<void>): Promise<Response> {
+async function attend(
+  c: Context,
+  desk: Desk,
+  work: (visit: Visit, c: Context) => Promise<void>,
+  idleMs: number,
+): Promise<Response> {
   const { incoming, outgoing } = c.env as Node
   const requestId = requestIdOf(c.req.raw.headers, desk.clock)
   const gone = new AbortController()
   outgoing.once('close', () => gone.abort())
-  const reply = createReply(outgoing)
+  const reply = createReply(outgoing, idleMs)
   try {
     const visit: Visit = {
       desk,
@@ -83,6 +93,7 @@ async function attend(c: Context, desk: Desk, work: (visit: Visit, c: Context) =
       home: homeIn(c.req.param('repository') ?? ''),
       request: incoming,
       reply,
+      idleMs,
       version: versionOf(incoming.headers['git-protocol']),
       options: { requestId, signal: AbortSignal.any([gone.signal, desk.closing]) },
     }
@@ -92,7 +103,10 @@ async function attend(c: Context, desk: Desk, work: (visit: Visit, c: Context) =
   } catch (error) {
     logFault(desk, error, requestId, c.req.path)
     if (!reply.isBegun) return refusalResponse(toNodeError(error))
-    await tellFault(reply, sentenceOf(toNodeError(error)))
+    const reason = toNodeError(error)
+    // who reads nothing is told nothing
+    if (reason.code === 'TIMEOUT') reply.abort()
+    else await tellFault(reply, sentenceOf(reason))
     return RESPONSE_ALREADY_SENT
   }
 }
@@ -109,8 +123,8 @@ async function advertise(visit: Visit, c: Context): Promise<void> {
 }
 
 async function upload(visit: Visit): Promise<void> {
-  const { desk, caller, home, request, reply, version, options } = visit
-  const reader = createByteReader(request)
+  const { desk, caller, home, request, reply, idleMs, version, options } = visit
+  const reader = createByteReader(request, idleMs)
   if (version !== 2) {
     const ask = await readOldFetch(reader)
     if (ask === undefined) return reply.begin('application/x-git-upload-pack-result')
@@ -130,8 +144,8 @@ async function upload(visit: Visit): Promise<void> {
 }
 
 async function receive(visit: Visit): Promise<void> {
-  const { desk, caller, home, request, reply, options } = visit
-  const reader = createByteReader(request)
+  const { desk, caller, home, request, reply, idleMs, options } = visit
+  const reader = createByteReader(request, idleMs)
   const ask = await readPush(reader)
   if (ask === undefined) {
     // git asks first whether it may: a caller without a lease is told so before it sends much
