@@ -72,6 +72,7 @@ async function attachAgent(member: Member): Promise<() => Promise<string[]>> {
     description: 'writes down that it runs',
     command: [process.execPath, '-e', AGENT, file],
     skills: [{ id: 'report', name: 'Report', description: 'reports' }],
+    accept: 'anyone',
   })
   return async () => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
 }

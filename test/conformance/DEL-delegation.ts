@@ -13,6 +13,7 @@ const ECHO = {
   description: 'says that it was heard',
   command: [process.execPath, '-e', "process.stdout.write(JSON.stringify({result:{text:'heard'}}))"],
   skills: [{ id: 'echo', name: 'echo', description: 'echo' }],
+  accept: 'anyone',
 }
 const SCOPE = ['reports']
 

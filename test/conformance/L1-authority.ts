@@ -237,6 +237,7 @@ const echo = {
   description: 'says that it was heard',
   command: [process.execPath, '-e', "process.stdout.write(JSON.stringify({result:{text:'heard'}}))"],
   skills: [{ id: 'echo', name: 'echo', description: 'echo' }],
+  accept: 'anyone',
 }
 
 /** Rewrite the time of one entry, as somebody with access to the disk could. */

@@ -164,7 +164,8 @@ function refusalOf(
   if (outcome.kind === 'accepted' && (isAtMost('execute', outcome.level) || agent.accept !== 'nobody')) return undefined
   const isKnown = trusted(context.view, owner) !== undefined
   if (agent.accept === 'nobody') return 'this agent takes no messages from other nodes'
-  if (agent.accept === 'granted' && !isKnown) return 'this agent takes messages of granted senders only'
+  // who attaches a command and says nothing has not asked strangers in
+  if ((agent.accept ?? 'granted') === 'granted' && !isKnown) return 'this agent takes messages of granted senders only'
   if (context.config.visitors?.messages === 'refuse' && !isKnown) return 'this node takes no messages of strangers'
   return undefined
 }

@@ -354,15 +354,21 @@ async function finish(
 /** The end of a run that did not: refused, failed, or canceled by somebody who has said so in the task already. */
 async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown): Promise<void> {
   const reason = toNodeError(error)
+  // how a command ended is for the people of this node, not for whoever sent the message
+  const isOwn = init.owner === acting.identity.owner.did
   acting.log('warn', 'agent run failed', {
     task: init.task,
     agent: init.agent.id,
     code: reason.code,
-    details: reason.details,
   })
   await acting
     .note(reason, { task: init.task, agent: init.agent.id }, (tx) => {
-      appendTaskEvent(tx, init.task, marked(failureUpdate(reason, acting.clock.now()), init.mark), acting.clock.now())
+      appendTaskEvent(
+        tx,
+        init.task,
+        marked(failureUpdate(reason, acting.clock.now(), { details: isOwn }), init.mark),
+        acting.clock.now(),
+      )
     })
     .catch((late: unknown) => {
       // the task had ended before: what ended it stands

@@ -315,6 +315,15 @@ describe('who an agent takes messages from', () => {
     expect(task.status.state).toBe(state)
   })
 
+  test('DEL-002.2.3 who attaches one and says nothing has not asked strangers in', async () => {
+    const house = await createHouse()
+    await attach(house)
+    const { items } = await house.owned<{ items: Record<string, unknown>[] }>('agents.list')
+    const { accept: _, attachedAt: _at, ...silent } = items[0] ?? {}
+    await house.owned('agents.attach', silent)
+    expect((await say(house, createSpeaker(), {})).status.state).toBe('TASK_STATE_REJECTED')
+  })
+
   test('a node that takes no messages of strangers takes none', async () => {
     const house = await createHouse({ config: { visitors: { messages: 'refuse' } } })
     await attach(house)

@@ -259,6 +259,7 @@ export async function attach(house: House, more: Partial<AgentsAttach> = {}): Pr
     description: 'does what the first word says',
     command: [process.execPath, AGENT],
     skills: [{ id: 'report.write', name: 'Report', description: 'writes' }],
+    accept: 'anyone',
     ...more,
   })
 }

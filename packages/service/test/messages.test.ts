@@ -95,11 +95,16 @@ describe('an agent that fails', () => {
     return { task, record }
   }
 
-  test('by crashing is told with its code, and what it wrote to stderr stays here', async () => {
+  test('by crashing is told with its code; how it ended is told to its own people and to nobody else', async () => {
     const { task, record } = await told({}, 'crash')
-    expect(failureOf(task)).toMatchObject({ state: 'TASK_STATE_FAILED', code: 'AGENT_FAILED' })
-    expect(JSON.stringify(task)).not.toContain('secret of the machine')
+    expect(failureOf(task)).toMatchObject({ state: 'TASK_STATE_FAILED', code: 'AGENT_FAILED', details: { exit: 3 } })
+    expect(JSON.stringify(task)).toContain('secret of the machine')
     expect(record).toMatchObject({ code: 'AGENT_FAILED', run: task.id })
+    const house = await createHouse()
+    await attach(house)
+    const foreign = await say(house, createSpeaker(), { text: 'crash' })
+    expect(failureOf(foreign)).toMatchObject({ state: 'TASK_STATE_FAILED', code: 'AGENT_FAILED' })
+    expect(JSON.stringify(foreign)).not.toContain('secret of the machine')
   })
 
   test('by taking too long is ended at its deadline', async () => {

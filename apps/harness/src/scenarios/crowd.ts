@@ -24,6 +24,7 @@ export const crowd: Scenario = {
       description: 'bakes bread',
       command: [process.execPath, CLERK],
       skills: [{ id: SKILL, name: 'baking', description: 'bakes bread' }],
+      accept: 'anyone',
     })
     say(`the baker is at ${baker.name} ${short(baker.did)}`)
 

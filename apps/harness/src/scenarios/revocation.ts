@@ -59,6 +59,7 @@ async function start({ cluster, step, say }: Stage): Promise<Cast> {
   await friend.client.call('POST', '/v1/agents', {
     id: 'clerk',
     name: 'clerk',
+    accept: 'anyone',
     description: 'writes reports',
     command,
     skills,

@@ -1129,7 +1129,7 @@ description: string
 tags?: string[]
 }[]
 /**
- * whose messages from other nodes it takes
+ * whose messages from other nodes it takes; default granted: senders this node trusts, or who speak with authority
  */
 accept?: ("anyone" | "granted" | "nobody")
 }
