@@ -1,7 +1,7 @@
 /** What every command needs: the folder, the way it answers, the running node, the owner's key for one signature. */
 import { resolve } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { EXIT, formatLabel, isIntegrity, isLevel, parseLabel, systemClock } from '@csb/core'
+import { EXIT, formatLabel, isIntegrity, isLevel, parseLabel, publicKeyFromDid, systemClock } from '@csb/core'
 import {
   callerDirectory,
   connect,
@@ -114,6 +114,18 @@ export function countOf(text: string): number {
   return Number(text)
 }
 
+/** The did of a node, an agent or an owner, for an argument. */
+export function didOf(text: string): string {
+  if (publicKeyFromDid(text) === undefined) throw new InvalidArgumentError(t('usage.did'))
+  return text
+}
+
+/** The id of a note, for an argument. */
+export function noteIdOf(text: string): string {
+  if (!/^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$/.test(text)) throw new InvalidArgumentError(t('usage.note'))
+  return text
+}
+
 /** A label for an option: what can not be read as one would otherwise count as sealed, and a slip is no wish. */
 export function labelOf(text: string): string {
   const [level, integrity] = text.split(':')
@@ -126,6 +138,12 @@ export function labelOf(text: string): string {
 export const collect = (value: string, before: readonly string[] | undefined): string[] => [
   ...(before ?? []),
   ...listOf(value),
+]
+
+/** The same, of dids. */
+export const collectDids = (value: string, before: readonly string[] | undefined): string[] => [
+  ...(before ?? []),
+  ...listOf(value).map(didOf),
 ]
 
 /** An option that takes several by commas. */

@@ -1,5 +1,6 @@
 /** Every sentence the command says to a person, by key. One catalogue; code holds no prose. */
 
+import { ERROR_TEXTS } from './error-texts.ts'
 import { RECORD_TEXTS } from './record-texts.ts'
 
 const EN = {
@@ -13,6 +14,8 @@ const EN = {
   'usage.port': 'A port is a number from 0 to {last}; 0 takes any.',
   'usage.duration': 'A duration is 10s, 5m, 2h or 7d.',
   'usage.label': 'A label is public, trusted, private or sealed, with :owner, :agent or :external behind it, and tags.',
+  'usage.did': 'A did is did:key:z6Mk..., as csb status and csb peers show it.',
+  'usage.note': 'The id of a note is mem_..., as csb note list shows it.',
   'usage.count': 'It is a whole number.',
   'progress.seconds': '{text} {seconds} s',
   yes: 'yes',
@@ -26,7 +29,7 @@ const EN = {
   'option.json': 'answer in one line of JSON',
   'option.version': 'print the version',
   'option.help': 'print this',
-  'option.type': 'event, decision, lesson, todo, discovery, preference, identity or other',
+  'option.type': 'what kind of note',
   'option.level': 'how near at hand',
   'option.tag': 'a tag; may be given again',
   'option.label': 'who may see it: public, trusted, private or sealed, as in trusted:owner',
@@ -60,9 +63,9 @@ const EN = {
   'option.ceiling': 'up to what level its authority is honoured',
   'option.remove': 'honour it no more',
   'option.for': 'name of whom it is for',
-  'option.actions': 'list, read, write, propose, snapshot, send, exec; several with commas',
-  'option.paths': 'only these paths',
-  'option.branches': 'only these branches, as in runs/*',
+  'option.actions': 'list, read, write, propose, snapshot, send, exec; several with commas (default: send)',
+  'option.paths': 'these paths and nothing else, / for all; needed to list, read, write or propose',
+  'option.branches': 'these branches and no others, as in runs/* or *; needed to read, write or propose',
   'option.tell': 'did of a node to tell; may be given again',
 
   'init.about': 'make a node: its key, the key of its owner, its home',
@@ -111,6 +114,8 @@ const EN = {
   'note.restore.about': 'take a deletion back',
   'note.forget.about': 'forget a note for good, here and at every peer that is in step',
   'note.added': 'Remembered as {id}.',
+  'note.long':
+    'A note holds {most} characters, and this has {chars}. Put it into a file: csb import FILE.md takes it in, in parts.',
   'note.remark': '  {path} {from} is none: it became {to}.',
   'note.deleted': 'Deleted {id}. Take it back with: csb note restore {id}',
   'note.restored': 'Restored {id}.',
@@ -120,9 +125,10 @@ const EN = {
   'note.scan.remains': 'something is left in {files}',
   'note.none': 'No notes.',
 
-  'import.about': 'take in a folder of Markdown, an Obsidian vault, or a chat',
+  'import.about': 'take in Markdown or text, an Obsidian vault, or a chat',
   'import.progress': 'Taking in notes: {count}',
   'import.done': '{created} notes taken in, {kept} were here already, {skipped} files skipped.',
+  'import.warned': '  {path}: {warnings}',
   'import.skipped': '  skipped {path}: {reason}',
 
   'files.about': 'files: ls, cat, put, merge, snapshot, restore, export, import',
@@ -196,9 +202,12 @@ const EN = {
   'send.about': 'send a message to an agent, here or on another node',
   'send.progress': 'Waiting for {agent}',
   'send.task': 'task {id}: {state}',
+  'send.failed': '  {name}  {value}',
+  'send.stderr': '  what it wrote to stderr, at the end:',
   'peers.about': 'list peers, or connect to one',
   'peers.progress': 'Connecting',
   'peers.none': 'No peers yet.',
+  'peers.legend': '* connected now; the others were heard of',
   'peers.dialled': 'Connected to {did}.',
   'sync.about': 'bring the notes of the home in step with a peer',
   'sync.progress': 'Syncing with {did}',
@@ -209,6 +218,8 @@ const EN = {
   'handoff.progress': 'Waiting for {agent} at {did}',
   'handoff.done': '{outcome}: {text}',
   'handoff.result': '  result  {branch}',
+  'handoff.nothing':
+    'NOTE: none of the notes you named was handed over: the peer may not see them. The agent worked without them.',
   'handoff.withheld': '  withheld, since the peer may not see it: {ids}',
 
   'delegate.about': "let an agent speak with the owner's authority",
@@ -235,6 +246,8 @@ const EN = {
   'lease.about': 'hand out a lease with a token, for an agent or a client',
   'lease.file': 'a lease as JSON: an authorization_details entry',
   'lease.deny': 'not these paths',
+  'lease.level': 'up to what label it sees (default: public)',
+  'lease.needs': 'To {actions} it needs {options}: without it the lease reaches nothing.',
   'lease.floor': 'label of what it writes, at least',
   'lease.capability': 'B sensitive things, C changes and words to others; may be given again',
   'lease.gate': 'what always waits for a person; may be given again',
@@ -307,53 +320,7 @@ const EN = {
 
   ...RECORD_TEXTS,
 
-  'error.line': 'csb: {message} [{code}]',
-  // where the table's sentence is true and says too little; the word behind the code is `reason` in the details
-  'message.PEER_UNREACHABLE.not_running': 'The node in that folder does not run.',
-  'message.PEER_UNREACHABLE.not_answering': 'The node in that folder does not answer.',
-  'message.PASSPHRASE.none_given': "The owner's key needs a passphrase, or a word that it should have none.",
-  'message.PASSPHRASE.too_short': 'That passphrase is too short.',
-  'message.PASSPHRASE.wrong': 'The passphrase is wrong.',
-  'message.PASSPHRASE.sealed_already': "The owner's key is sealed already.",
-  'message.CONFIG_INVALID.missing': 'That folder holds keys of a node, and its identity.json is missing.',
-
-  'hint.ALREADY_INITIALISED': 'Start it with: csb start --data {directory}. For another node choose another --data.',
-  'hint.AGENT_FAILED': 'Run its command by hand with a JSON object on its stdin: csb agent list shows the command.',
-  'hint.AGENT_TIMEOUT': 'Give it longer: csb agent attach ID --timeout 10m -- COMMAND.',
-  'hint.BUSY': 'Wait a moment and try again.',
-  'hint.CLEARANCE': 'The owner may raise it: csb share DID --level LEVEL.',
-  'hint.CONFIG_INVALID': 'Correct what is named above; schemas/config-v1.schema.json lists what there is.',
-  'hint.CONFIG_INVALID.missing':
-    'Put identity.json back from a copy, or make a new node in another folder: nothing was changed.',
-  'hint.DATA_TOO_NEW': 'Install the newer version that wrote it; nothing was changed.',
-  'hint.DENIED': 'Ask its owner to trust you: csb trust DID --ceiling LEVEL, at that node.',
-  'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
-  'hint.GRANT_INVALID': 'See what is granted with: csb grants',
-  'hint.GRANT_INVALID.malformed': 'That field does not fit; grant-v1.schema.json says what it takes.',
-  'hint.GATE_REQUIRED': 'The owner decides with: csb gate show {card}, csb gate approve {card}',
-  'hint.GATE_STALE': 'The field named is not what it was. Ask for it again, and look at the new card: csb gate list',
-  'hint.HOME_LOCKED': 'Process {pid} holds it. Stop that one, or use another folder with --data.',
-  'hint.INSECURE_LISTEN':
-    'Leave --host out, or say --insecure where nobody can listen in, or a proxy with TLS stands in front.',
-  'hint.INTERNAL': 'If it comes again, run it with CSB_LOG_LEVEL=debug and report what it says.',
-  'hint.LEASE_EXPIRED': 'Hand out a new one with: csb lease --for NAME',
-  'hint.LEASE_REQUIRED': 'Hand one out with: csb lease --for NAME',
-  'hint.NOT_FOUND': 'Names are listed by: csb note list, csb agent list, csb files refs, csb grants.',
-  'hint.NOT_INITIALISED': 'Make one with: csb init --data {directory}',
-  'hint.PASSPHRASE': 'Set CSB_PASSPHRASE, or run the command in a terminal that can ask.',
-  'hint.PASSPHRASE.none_given': 'Set CSB_PASSPHRASE, run it in a terminal that can ask, or say --unsealed.',
-  'hint.PASSPHRASE.too_short': 'Take at least {shortest} characters.',
-  'hint.PASSPHRASE.wrong': 'Try again; CSB_PASSPHRASE wins over what is typed. A lost one can not be recovered.',
-  'hint.PASSPHRASE.sealed_already': 'There is nothing to do.',
-  'hint.PEER_UNREACHABLE': 'See who is there with: csb peers. Connect to one with: csb peers MULTIADDR',
-  'hint.PEER_UNREACHABLE.not_running': 'Start it with: csb start --data {directory}',
-  'hint.PEER_UNREACHABLE.not_answering': 'Look at what it logs; stop it and start it again.',
-  'hint.PORT_IN_USE': 'This one is free, with the two after it: csb start --port {next}',
-  'hint.PROTECTED': 'Write into a run branch instead, as runs/NAME.',
-  'hint.RECORD_HELD': 'See why with: csb record witnessed. After a restored backup: csb record resume --after-restore',
-  'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',
-  'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
-  'hint.UNAUTHENTICATED': 'The token in owner.token of the data folder is for the node of that folder only.',
+  ...ERROR_TEXTS,
 } as const
 
 export type TextKey = keyof typeof EN

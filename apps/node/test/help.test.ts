@@ -33,6 +33,14 @@ describe('csb --help', () => {
     }
   }, 60_000)
 
+  test('csb lease says what is meant by what is not said', async () => {
+    const { out } = await csb(['lease', '--help'])
+    const words = out.replaceAll(/\s+/g, ' ')
+    for (const said of ['(default: send)', 'needed to list, read', 'needed to read, write', '(default: public)', '7d)'])
+      expect(words).toContain(said)
+    expect(words).not.toContain('604800000')
+  })
+
   test('says its version', async () => {
     expect((await csb(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
@@ -50,7 +58,13 @@ describe('a slip of usage', () => {
     { args: ['start', '--port', 'abc'], says: 'A port is a number from 0 to 65533' },
     { args: ['start', '--port', '65534'], says: 'A port is a number from 0 to 65533' },
     { args: ['note', 'list', '--limit', '-3'], says: 'It is a whole number.' },
-    { args: ['delegate', '--audience', 'x', '--level', 'shout'], says: 'Allowed choices are inform, request' },
+    { args: ['note', 'add', 'x', '--type', 'poem'], says: 'Allowed choices are event, decision' },
+    { args: ['note', 'show', '../agents'], says: 'The id of a note is mem_' },
+    { args: ['sync', 'birch'], says: 'A did is did:key:z6Mk' },
+    { args: ['handoff', 'birch', 'clerk', 'work'], says: 'A did is did:key:z6Mk' },
+    { args: ['send', 'clerk', 'hello', '--to', 'did:key:zOther'], says: 'A did is did:key:z6Mk' },
+    { args: ['delegate', '--audience', 'x'], says: 'A did is did:key:z6Mk' },
+    { args: ['delegate', '--audience', '*', '--level', 'shout'], says: 'Allowed choices are inform, request' },
     { args: ['lease', '--for', 'x', '--ttl', 'soon'], says: 'A duration is 10s, 5m, 2h or 7d.' },
     { args: ['note', 'add', 'x', '--label', 'secret'], says: 'A label is public, trusted, private or sealed' },
     { args: ['send', 'a', 'b', '--stream', '--level', 'inform'], says: "cannot be used with option '--level <level>'" },

@@ -97,7 +97,7 @@ describe('csb start', () => {
     const { code, err } = await csb(['start', '--data', other, '--port', String(port)])
     expect(code).toBe(EXIT.unreachable)
     expect(err).toContain('[PORT_IN_USE]')
-    const next = /csb start --port (\d+)/.exec(err)?.[1] ?? ''
+    const next = new RegExp(`csb start --data ${other} --port (\\d+)`).exec(err)?.[1] ?? ''
     const node = await csbStart(['--data', other, '--port', next])
     expect(node.ready).toMatchObject({ url: `http://127.0.0.1:${next}` })
     await node.stop()
@@ -170,7 +170,46 @@ describe('a command', () => {
   test('can not be led out of its place by what is typed', async () => {
     const { code, err } = await csb(['note', 'show', '../agents', '--data', folder])
     expect(code).toBe(EXIT.input)
-    expect(err).toContain('[INVALID_INPUT]')
+    expect(err).toContain('The id of a note is mem_')
+  })
+
+  test('with a file for a folder says so', async () => {
+    const file = join(parent, 'a-file')
+    await writeFile(file, '')
+    for (const words of [['status'], ['init', '--unsealed'], ['start']]) {
+      const { code, err } = await csb([...words, '--data', file])
+      expect(code).toBe(EXIT.input)
+      expect(err).toContain('What --data names is a file.')
+    }
+  })
+
+  test('that adds a note says nothing but its id, and of one too long how it gets in', async () => {
+    const added = await csb(['note', 'add', '# Short', '--data', folder])
+    expect(added.out).toMatch(/^Remembered as mem_\w+\.\n$/)
+    const long = 'A sentence of some words. '.repeat(100)
+    const { code, err } = await csb(['note', 'add', long, '--data', folder])
+    expect(code).toBe(EXIT.input)
+    expect(err).toContain('A note holds 2048 characters, and this has 2600.')
+    await writeFile(join(parent, 'long.md'), long)
+    expect((await csb(['import', join(parent, 'long.md'), '--data', folder])).out).toMatch(/^2 notes taken in/)
+  })
+
+  test('that takes in notes names the file whose front matter is no front matter', async () => {
+    const vault = join(parent, 'odd')
+    await mkdir(vault)
+    await writeFile(join(vault, 'odd.md'), '---\n__proto__: {a: 1}\n---\nOdd.\n')
+    const { code, out } = await csb(['import', vault, '--data', folder])
+    expect({ code, out }).toMatchObject({ code: EXIT.ok, out: expect.stringMatching(/odd\.md: front matter kept/) })
+  })
+
+  test('that hands out a lease which reaches nothing says what is missing', async () => {
+    const lease = ['lease', '--for', 'reader', '--data', folder, '--actions', 'read,list']
+    const nowhere = await csb(lease)
+    expect(nowhere.code).toBe(EXIT.input)
+    expect(nowhere.err).toContain('To read, list it needs --paths, --branches')
+    expect((await csb([...lease, '--paths', '/'])).err).toContain('needs --branches:')
+    const { out } = await csb([...lease, '--paths', '/', '--branches', 'memory'])
+    expect(out).toMatch(/may +read, list\n +paths +\/\n +branches memory\n +sees +up to public\n +until/)
   })
 
   test('of a task that failed ends with 1', async () => {

@@ -57,12 +57,17 @@ export const writeJson = (directory: string, name: FileName, value: unknown): Pr
 export const removeFile = (directory: string, name: FileName): Promise<void> =>
   rm(pathOf(directory, name), { force: true })
 
-/** @returns undefined where there is no such file */
+/**
+ * @returns undefined where there is no such file
+ * @throws INVALID_INPUT where the folder is a file
+ */
 export async function readText(directory: string, name: FileName): Promise<string | undefined> {
   try {
     return fromUtf8(await readFile(pathOf(directory, name)))
   } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return undefined
+    const { code } = error as { code?: string }
+    if (code === 'ENOENT') return undefined
+    if (code === 'ENOTDIR') fail('INVALID_INPUT', { reason: 'not_a_folder', directory }, error)
     throw toNodeError(error)
   }
 }

@@ -1,7 +1,8 @@
 /** csb agent, find, send: agents here and elsewhere, and words to them. */
 import { Option, type Command } from 'commander'
 import { newId, systemClock, type AgentRecord } from '@csb/core'
-import { acting, collect, durationOf, exitBy, fromCaller, given, listOf, route, type Stand } from '../context.ts'
+import { acting, collect, didOf, durationOf, exitBy, fromCaller, given, listOf, route, type Stand } from '../context.ts'
+import { failureText, type Metadata } from '../failure-text.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -10,6 +11,7 @@ type Status = { readonly state: string; readonly message?: { readonly parts: rea
 type Task = {
   readonly id: string
   readonly status: Status
+  readonly metadata?: Metadata
   readonly artifacts?: readonly { readonly name?: string; readonly parts: readonly Part[] }[]
 }
 type Attached = {
@@ -41,7 +43,7 @@ export function agentCommands(program: Command): void {
     .command('find')
     .description(t('find.about'))
     .option('--capability <id>', t('option.capability'))
-    .option('--did <did>', t('option.node'))
+    .option('--did <did>', t('option.node'), didOf)
     .action(
       acting<{ capability?: string; did?: string }>(async ({ client, out }, _args, { capability, did }) => {
         const node = await client()
@@ -53,7 +55,7 @@ export function agentCommands(program: Command): void {
   program
     .command('send <agent> <text>')
     .description(t('send.about'))
-    .option('--to <did>', t('option.node'))
+    .option('--to <did>', t('option.node'), didOf)
     .option('--delegation <id>', t('option.delegation'))
     .option('--level <level>', t('option.rank'))
     .option('--scope <tokens>', t('option.scope'))
@@ -97,7 +99,7 @@ function attachCommands(program: Command): void {
   agent
     .command('card <id>')
     .description(t('agent.card.about'))
-    .option('--did <did>', t('option.node'))
+    .option('--did <did>', t('option.node'), didOf)
     .action(
       acting<{ did?: string }, [string]>(async ({ client, out }, [id], { did }) => {
         const card = await (await client()).call('GET', route(['v1', 'agents', id, 'card'], { did }))
@@ -157,17 +159,22 @@ const recordText = ({ name, did, agents, capabilities }: AgentRecord): string =>
 const textOf = (parts: readonly Part[] = []): string =>
   parts.map(({ text, data }) => text ?? (data === undefined ? '' : JSON.stringify(data))).join('\n')
 
-function taskText({ id, status, artifacts = [] }: Task): string {
+function taskText({ id, status, metadata, artifacts = [] }: Task): string {
   const shown = artifacts.map(({ name, parts }) =>
     name === undefined ? textOf(parts) : `--- ${inline(name)}\n${textOf(parts)}`,
   )
   const said = textOf(status.message?.parts)
-  return [t('send.task', { id, state: status.state }), ...shown, ...(said === '' ? [] : [`(${said})`])].join('\n')
+  return [
+    t('send.task', { id, state: status.state }),
+    ...shown,
+    ...(said === '' ? [] : [`(${said})`]),
+    ...failureText(metadata),
+  ].join('\n')
 }
 
 type Event = {
   readonly task?: Task
-  readonly statusUpdate?: { readonly status: Status }
+  readonly statusUpdate?: { readonly status: Status; readonly metadata?: Metadata }
   readonly artifactUpdate?: { readonly artifact: { readonly parts: readonly Part[] } }
 }
 
@@ -178,5 +185,5 @@ function eventText(event: unknown): string {
   const state = statusUpdate?.status.state ?? ''
   exitBy(state)
   const said = textOf(statusUpdate?.status.message?.parts)
-  return said === '' ? state : `${state} (${said})`
+  return [said === '' ? state : `${state} (${said})`, ...failureText(statusUpdate?.metadata)].join('\n')
 }

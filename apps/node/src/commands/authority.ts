@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { LEVELS, systemClock, type Grant, type Level } from '@csb/core'
 import { bringTo, delegateTo, shareWith } from '@csb/node'
-import { acting, collect, countOf, durationOf, given, listOf, named, route, type Stand } from '../context.ts'
+import { acting, collect, countOf, didOf, durationOf, given, listOf, named, route, type Stand } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -64,13 +64,19 @@ const rankOption = (flags: string, about: string, fallback: Rank): Option =>
   new Option(flags, about).choices(RANKS).default(fallback)
 const levelOption = (flags: string, about: string): Option => new Option(flags, about).choices(LEVELS).default('public')
 
+/** Dids, or every node. */
+const audienceOf = (value: string, before: readonly string[] | undefined): string[] => [
+  ...(before ?? []),
+  ...listOf(value).map((one) => (one === '*' ? one : didOf(one))),
+]
+
 export function authorityCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))
   program
     .command('delegate')
     .description(t('delegate.about'))
-    .requiredOption('--audience <did>', t('option.audience'), collect)
-    .option('--to <did>', t('option.grantee'))
+    .requiredOption('--audience <did>', t('option.audience'), audienceOf)
+    .option('--to <did>', t('option.grantee'), didOf)
     .option('--to-name <name>', t('option.grantee-name'))
     .option('--scope <tokens>', t('option.scope'))
     .addOption(rankOption('--level <level>', t('option.rank'), 'request'))
@@ -81,7 +87,8 @@ export function authorityCommands(program: Command): void {
     .option('--send', t('delegate.send'))
     .action(acting<Delegating>(delegate))
   program
-    .command('share <did>')
+    .command('share')
+    .argument('<did>', '', didOf)
     .description(t('share.about'))
     .option('--name <name>', t('option.name'))
     .addOption(levelOption('--level <level>', t('option.clearance')))
@@ -89,7 +96,8 @@ export function authorityCommands(program: Command): void {
     .option('--write', t('option.write'))
     .action(acting<Sharing, [string]>(share))
   program
-    .command('trust [did]')
+    .command('trust')
+    .argument('[did]', '', didOf)
     .description(t('trust.about'))
     .option('--name <name>', t('option.name'))
     .addOption(rankOption('--ceiling <level>', t('option.ceiling'), 'request'))

@@ -80,7 +80,7 @@ async function decideOn({ client, desk, out, isJson }: Stand, id: string, decisi
   if (given.yes === true) {
     if (given.digest === undefined) fail('INVALID_INPUT', { option: '--yes', needs: '--digest' })
   } else {
-    if (isJson) fail('INVALID_INPUT', { option: '--json', needs: '--yes --digest' })
+    if (isJson) fail('INVALID_INPUT', { reason: 'no_terminal', card: id, decision })
     out.notice(cardText(review, SHOWN_CHANGES))
     if (!(await isMeant(review, decision))) {
       out.answer({ card: id, outcome: 'left' }, t('gate.left'))
@@ -97,6 +97,6 @@ async function isMeant({ card }: Review, decision: Decision): Promise<boolean> {
   const word = isGrave ? card.target : t(`gate.word.${decision}`)
   if (isGrave) await delay(DWELL_MS)
   const typed = await askWord(t(`gate.question.${decision}`, { word: `"${inline(word)}"` }))
-  if (typed === undefined) fail('INVALID_INPUT', { needs: 'a terminal to ask at, or --yes --digest' })
+  if (typed === undefined) fail('INVALID_INPUT', { reason: 'no_terminal', card: card.id, decision })
   return typed === word
 }

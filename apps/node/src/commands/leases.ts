@@ -3,7 +3,18 @@ import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { LEVELS, fail, fromUtf8, parseBounded, type Grant, type Lease, type Level } from '@csb/core'
 import { leaseFor, revokeGrant, type LeaseFor, type Leased, type Peer, type Revoked } from '@csb/node'
-import { acting, collect, countOf, durationOf, fromCaller, given, listOf, named, type Stand } from '../context.ts'
+import {
+  acting,
+  collect,
+  collectDids,
+  countOf,
+  durationOf,
+  fromCaller,
+  given,
+  listOf,
+  named,
+  type Stand,
+} from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -28,6 +39,9 @@ type Granted = { readonly hash: string; readonly revoked: boolean; readonly gran
 
 const DAY_MS = 86_400_000
 const FILE_BYTES = 64 * 1024
+/** What is done at a path of a branch; a list alone is of what the node holds. */
+const ON_PATHS = ['list', 'read', 'write', 'propose']
+const ON_BRANCHES = ['read', 'write', 'propose']
 /** What a node counts. */
 const UNITS = ['calls', 'bytes_read', 'bytes_written', 'wall_ms'] as const
 
@@ -42,14 +56,14 @@ export function leaseCommands(program: Command): void {
     .option('--paths <list>', t('option.paths'))
     .option('--deny <list>', t('lease.deny'))
     .option('--branches <list>', t('option.branches'))
-    .addOption(new Option('--level <level>', t('option.clearance')).choices(LEVELS))
+    .addOption(new Option('--level <level>', t('lease.level')).choices(LEVELS))
     .option('--tag <tag>', t('option.tag'), collect)
     .addOption(new Option('--floor <level>', t('lease.floor')).choices(LEVELS))
     .option('--capability <B|C>', t('lease.capability'), collect)
     .option('--gate <action>', t('lease.gate'), collect)
     .option('--budget <unit=n>', t('lease.budget'), budgetOf)
     .option('--children <n>', t('lease.children'), countOf)
-    .option('--ttl <duration>', t('option.ttl'), durationOf, 7 * DAY_MS)
+    .addOption(new Option('--ttl <duration>', t('option.ttl')).argParser(durationOf).default(7 * DAY_MS, '7d'))
     .action(
       acting<Leasing>(async ({ desk, out }, _args, options) => {
         const lease = await leaseOf(options)
@@ -61,7 +75,7 @@ export function leaseCommands(program: Command): void {
   program
     .command('revoke <grant>')
     .description(t('revoke.about'))
-    .option('--tell <did>', t('option.tell'), collect)
+    .option('--tell <did>', t('option.tell'), collectDids)
     .action(
       acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
         const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
@@ -90,7 +104,21 @@ async function leaseOf(options: Leasing): Promise<LeaseFor> {
       max_children: children,
     }),
   } as Partial<LeaseFor>
-  return { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
+  const lease: LeaseFor = { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
+  checkReach(lease)
+  return lease
+}
+
+/** One that says what may be done and not where does nothing, and nobody would see why. */
+function checkReach({ actions, paths = [], branches = [] }: LeaseFor): void {
+  const needing = (needs: readonly string[]) => actions.filter((action) => needs.includes(action))
+  const options = [
+    ...(paths.length === 0 && needing(ON_PATHS).length > 0 ? ['--paths'] : []),
+    ...(branches.length === 0 && needing(ON_BRANCHES).length > 0 ? ['--branches'] : []),
+  ]
+  if (options.length === 0) return
+  const words = { actions: needing(ON_PATHS).join(', '), options: options.join(', ') }
+  fail('INVALID_INPUT', { problem: t('lease.needs', words) })
 }
 
 /** `authorization_details` as a file: the list, its one entry, or the document around it. */

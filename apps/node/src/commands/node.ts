@@ -1,7 +1,7 @@
 /** csb init, start, status, owner: the node itself. */
 import { basename, dirname } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
-import { fail, systemClock } from '@csb/core'
+import { fail, isNodeError, systemClock } from '@csb/core'
 import {
   commandName,
   defaultDirectory,
@@ -179,6 +179,10 @@ async function start(stand: Stand, _args: readonly [], options: Starting): Promi
     stopping: () => {
       if (!isJson) out.notice(t('start.stopping'))
     },
+  }).catch((error: unknown) => {
+    // with the folder, so that what is said to do next is for this node
+    if (isNodeError(error, 'PORT_IN_USE')) fail('PORT_IN_USE', { ...error.details, directory }, error)
+    throw error
   })
 }
 

@@ -1,10 +1,11 @@
 /** csb note, import: what the home remembers. */
 import { Option, type Command } from 'commander'
-import { parseLabel, type Memory } from '@csb/core'
+import { LIMITS, fail, parseLabel, systemClock, type Memory } from '@csb/core'
 import { importNotes } from '@csb/node'
-import { acting, collect, countOf, fromCaller, given, labelOf, route } from '../context.ts'
+import { acting, collect, countOf, fromCaller, given, labelOf, noteIdOf, route } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
+import { titleOf } from '../title.ts'
 
 type Note = Memory & { readonly label: string; readonly deleted?: boolean }
 type Remark = { readonly path: string; readonly from?: unknown; readonly to?: unknown }
@@ -19,19 +20,32 @@ type Listing = {
 }
 
 const LEVELS = ['hot', 'warm', 'cold']
+const TYPES: readonly Memory['type'][] = [
+  'event',
+  'decision',
+  'lesson',
+  'todo',
+  'discovery',
+  'preference',
+  'identity',
+  'other',
+]
 
 export function noteCommands(program: Command): void {
   const note = program.command('note').description(t('note.about'))
   note
     .command('add <text>')
     .description(t('note.add.about'))
-    .option('--type <type>', t('option.type'))
+    .addOption(new Option('--type <type>', t('option.type')).choices(TYPES))
     .addOption(new Option('--level <level>', t('option.level')).choices(LEVELS))
     .option('--tag <tag>', t('option.tag'), collect)
     .option('--label <label>', t('option.label'), labelOf)
     .action(
       acting<Adding, [string]>(async ({ client, out }, [text], { type = 'other', level = 'warm', tag = [], label }) => {
-        const entry = { content: text, type, level, tags: tag, source: 'user' }
+        const chars = Array.from(text.normalize('NFC')).length
+        const most = LIMITS.memoryContentChars
+        if (chars > most) fail('INVALID_INPUT', { problem: t('note.long', { chars, most }) })
+        const entry = { content: text, type, level, timestamp: systemClock.now(), tags: tag, source: 'user' }
         const made = await (await client()).call<Added>('POST', '/v1/memory', { entry, ...given({ label }) })
         const remarks = (made.warnings ?? []).map(remarkText)
         out.answer(made, [t('note.added', { id: made.id }), ...remarks].join('\n'))
@@ -41,7 +55,7 @@ export function noteCommands(program: Command): void {
     .command('list')
     .description(t('note.list.about'))
     .addOption(new Option('--level <level>', t('option.level')).choices(LEVELS))
-    .option('--type <type>', t('option.type'))
+    .addOption(new Option('--type <type>', t('option.type')).choices(TYPES))
     .option('--limit <n>', t('option.limit'), countOf)
     .option('--cursor <id>', t('option.cursor'))
     .option('--home <home>', t('option.home'))
@@ -53,7 +67,8 @@ export function noteCommands(program: Command): void {
       }),
     )
   note
-    .command('show <id>')
+    .command('show')
+    .argument('<id>', '', noteIdOf)
     .description(t('note.show.about'))
     .option('--home <home>', t('option.home'))
     .action(
@@ -78,14 +93,17 @@ export function noteCommands(program: Command): void {
         )
         const { created, kept } = report
         const skipped = report.skipped.map((file) => t('import.skipped', { ...file, path: inline(file.path) }))
-        out.answer(report, [t('import.done', { created, kept, skipped: skipped.length }), ...skipped].join('\n'))
+        const warned = report.warnings.map((file) =>
+          t('import.warned', { path: inline(file.path), warnings: file.warnings.map(inline).join('; ') }),
+        )
+        const done = t('import.done', { created, kept, skipped: skipped.length })
+        out.answer(report, [done, ...warned, ...skipped].join('\n'))
       }),
     )
 }
 
 function lineOf({ id, type, level, label, content }: Note): string {
-  const first = inline(content.split('\n', 1)[0]?.slice(0, 60) ?? '')
-  return `${id}  ${type.padEnd(10)} ${level.padEnd(4)} ${label.padEnd(14)} ${first}`
+  return `${id}  ${type.padEnd(10)} ${level.padEnd(4)} ${label.padEnd(14)} ${inline(titleOf(content))}`
 }
 
 const remarkText = ({ path, from, to }: Remark): string =>
@@ -98,7 +116,8 @@ const remarkText = ({ path, from, to }: Remark): string =>
 /** Three ways a note ends: deleted for a while, taken back, forgotten for good. */
 function endings(note: Command): void {
   note
-    .command('rm <id>')
+    .command('rm')
+    .argument('<id>', '', noteIdOf)
     .description(t('note.rm.about'))
     .action(
       acting<object, [string]>(async ({ client, out }, [id]) => {
@@ -106,7 +125,8 @@ function endings(note: Command): void {
       }),
     )
   note
-    .command('restore <id>')
+    .command('restore')
+    .argument('<id>', '', noteIdOf)
     .description(t('note.restore.about'))
     .action(
       acting<object, [string]>(async ({ client, out }, [id]) => {
@@ -115,7 +135,8 @@ function endings(note: Command): void {
       }),
     )
   note
-    .command('forget <id>')
+    .command('forget')
+    .argument('<id>', '', noteIdOf)
     .description(t('note.forget.about'))
     .option('--reason <reason>', t('option.reason'))
     .action(

@@ -1,11 +1,11 @@
 /** csb peers, sync, handoff: what is done together with another node. */
 import type { Command } from 'commander'
-import { acting, collect, durationOf, exitBy, given, route } from '../context.ts'
+import { acting, collect, didOf, durationOf, exitBy, given, route } from '../context.ts'
+import { handedText, type Handed } from '../handed-text.ts'
 import { t } from '../texts.ts'
 
 type Peer = { readonly did: string; readonly connected: boolean; readonly addresses: readonly string[] }
 type Handing = { readonly note?: string[]; readonly maxLevel?: string; readonly ttl?: number }
-type Handed = { readonly outcome: string; readonly withheld: readonly string[]; readonly branch?: string }
 
 /** Enough of a did to tell it from others. */
 const short = (did: string): string => `…${did.slice(-8)}`
@@ -25,11 +25,12 @@ export function peerCommands(program: Command): void {
         }
         const found = await node.call<{ items: Peer[] }>('GET', '/v1/peers')
         const lines = found.items.map((peer) => `${peer.connected ? '*' : ' '} ${peer.did}  ${peer.addresses[0] ?? ''}`)
-        out.answer(found, lines.length === 0 ? t('peers.none') : lines.join('\n'))
+        out.answer(found, lines.length === 0 ? t('peers.none') : [...lines, t('peers.legend')].join('\n'))
       }),
     )
   program
-    .command('sync <did>')
+    .command('sync')
+    .argument('<did>', '', didOf)
     .description(t('sync.about'))
     .option('--home <home>', t('option.home'))
     .action(
@@ -43,7 +44,10 @@ export function peerCommands(program: Command): void {
       }),
     )
   program
-    .command('handoff <did> <agent> <text>')
+    .command('handoff')
+    .argument('<did>', '', didOf)
+    .argument('<agent>')
+    .argument('<text>')
     .description(t('handoff.about'))
     .option('--note <id>', t('option.note'), collect)
     .option('--max-level <level>', t('option.max-level'))
@@ -54,9 +58,7 @@ export function peerCommands(program: Command): void {
         const body = { did, agent, text, notes: note, ...given({ labels_max: maxLevel, ttl_ms: ttl }) }
         const asked = (await client()).call<Handed>('POST', '/v1/handoff', body)
         const done = await out.during(t('handoff.progress', { agent, did: short(did) }), asked)
-        const withheld = done.withheld.length === 0 ? [] : [t('handoff.withheld', { ids: done.withheld.join(', ') })]
-        const result = done.branch === undefined ? [] : [t('handoff.result', { branch: done.branch })]
-        out.answer(done, [t('handoff.done', done), ...result, ...withheld].join('\n'))
+        out.answer(done, handedText(done, note))
         exitBy(done.outcome)
       }),
     )
