@@ -37,7 +37,7 @@ import { peerRights } from './credentials.ts'
 import { refreshStatuses, statusesFor } from './freshness.ts'
 import { checkReach, locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
-import { nodeChain } from './runs.ts'
+import { nodeChain } from './run-lease.ts'
 import { showing } from './spreading.ts'
 
 const MEMORY = 'memory'

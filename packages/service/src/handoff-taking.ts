@@ -11,7 +11,8 @@ import { key } from '@csb/store'
 import { whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
-import { prepareRun, visitorCeiling } from './runs.ts'
+import { visitorCeiling } from './run-lease.ts'
+import { prepareRun } from './runs.ts'
 
 /** Well below the silence that ends a stream. */
 const WORKING_MS = 20_000

@@ -30,7 +30,8 @@ import {
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from './operation.ts'
-import { ownCeiling, runCeiling, runTask, visitorCeiling, type TaskRun } from './runs.ts'
+import { ownCeiling, runCeiling, visitorCeiling } from './run-lease.ts'
+import { runTask, type TaskRun } from './runs.ts'
 
 /** The body of a JSON-RPC request, as it came. */
 export type Body = { readonly method: string; readonly params: JsonObject }

@@ -4,19 +4,7 @@
  * what the lease does not reach is refused and told.
  * @clause L0.1, L1.2, L1.5
  */
-import {
-  LIMITS,
-  NodeError,
-  fail,
-  joinLabels,
-  newId,
-  toNodeError,
-  utf8,
-  type Clearance,
-  type Grant,
-  type Label,
-  type Lease,
-} from '@csb/core'
+import { LIMITS, NodeError, fail, joinLabels, newId, toNodeError, utf8, type Label, type Lease } from '@csb/core'
 import {
   appendTaskEvent,
   createReply,
@@ -27,35 +15,13 @@ import {
   type AttachedAgent,
   type TaskUpdate,
 } from '@csb/agents'
-import {
-  allows,
-  charge,
-  createToken,
-  draftGrant,
-  dropToken,
-  effectiveNow,
-  findGrant,
-  grantHash,
-  leftOf,
-  meet,
-  payFor,
-  refund,
-  signGrant,
-  storeGrant,
-  tokenHash,
-  type Principal,
-} from '@csb/authority'
+import { allows, charge, createToken, dropToken, grantHash, leftOf, refund, type Principal } from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
-import { createReadList, key, type Transaction, type View } from '@csb/store'
-import { locationOf, type Context, type Parts } from './operation.ts'
+import { createReadList, type Transaction } from '@csb/store'
+import { locationOf, type Context } from './operation.ts'
+import { mintRunLease, runBranch } from './run-lease.ts'
 
 const AGENT_PRIVATE: Label = { level: 'private', integrity: 'agent', tags: [] }
-
-/** A run's lease outlives the agent's deadline by this, so that its result can still be committed. */
-const GRACE_MS = 60_000
-
-/** The branch of a run. */
-export const runBranch = (task: string): string => `runs/${task}`
 
 export type RunInit = {
   readonly agent: AttachedAgent
@@ -145,84 +111,6 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
     },
   }
 }
-
-type Minted = { readonly grant: Grant; readonly lease: Lease; readonly chain: readonly Grant[] }
-
-/** A child of the owner's grant to this node: for one task, for the time its agent may take, never passed on. */
-function mintRunLease(
-  tx: Transaction,
-  parts: Parts,
-  init: RunInit,
-  timeoutMs: number,
-  token: string | undefined,
-): Minted {
-  // by the time it will be judged by: where the clock was set back, a lease of its time would be over at once
-  const now = effectiveNow(tx, parts.clock.now())
-  const parent = nodeChain(tx)
-  const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
-  const own =
-    root.authorization_details?.[0] ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
-  const lease = meet(own, init.ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
-  const { did } = parts.key
-  const grant = signGrant(
-    draftGrant({
-      type: 'single',
-      from: { name: root.delegation.grantee, did },
-      to: { name: init.agent.name.normalize('NFC'), did },
-      audience: [did],
-      scope: [`agent-${init.agent.id}`],
-      level: 'request',
-      now,
-      ttlMs: timeoutMs + GRACE_MS,
-      parent: root,
-      task: init.task,
-      lease,
-    }),
-    parts.key,
-  )
-  const chain = [...parent, grant]
-  const hash = storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
-  if (init.payer !== null) {
-    payFor(tx, hash, init.payer)
-    // all of its time ahead: what it did not take is given back, and a crash gives nothing back
-    charge(tx, init.payer, { wall_ms: timeoutMs })
-  }
-  return { grant, lease, chain }
-}
-
-/** The chain by which the owner lets this node act, root first; empty where there is none. */
-export function nodeChain(view: View): readonly Grant[] {
-  const hash = view.getJson<string>(key('meta', 'node-grant'))
-  return hash === undefined ? [] : findGrant(view, hash)
-}
-
-/** What a message that carries no authority may reach: nothing of the home. Its answer is all that comes of it. */
-export const visitorCeiling = (location: string): Lease => ({
-  type: 'urn:csb:lease:1',
-  locations: [location],
-  actions: ['list'],
-})
-
-/** What a run on behalf of somebody else may reach: its own branch, up to the level that somebody may see. */
-export const runCeiling = (location: string, task: string, clearance: Clearance): Lease => ({
-  type: 'urn:csb:lease:1',
-  locations: [location],
-  actions: ['list', 'read', 'write'],
-  paths: ['/'],
-  branches: [runBranch(task)],
-  labels_max: clearance.level,
-  ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
-})
-
-/**
- * What a run for this node's own people may reach: what they may see, and to write its own branch and notes. Never
- * what they may do beyond that: it neither sends, nor changes who may do what.
- */
-export const ownCeiling = (location: string, task: string, clearance: Clearance): Lease => ({
-  ...runCeiling(location, task, clearance),
-  branches: [runBranch(task), 'memory'],
-  capabilities: ['B'],
-})
 
 /** Commit an agent's files to its branch: those the lease reaches, or none. @throws SCOPE_EXCEEDED */
 export function commitResult(tx: Transaction, context: Context, task: string, files: AgentResult['files']) {

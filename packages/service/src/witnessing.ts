@@ -28,7 +28,7 @@ import {
 import { prefix, tail, type View } from '@csb/store'
 import type { Parts } from './operation.ts'
 import type { MessagePort } from './peers.ts'
-import { nodeChain } from './runs.ts'
+import { nodeChain } from './run-lease.ts'
 import type { Service } from './service.ts'
 
 /** Cosignatures that settle a checkpoint, where config.json does not say. */
