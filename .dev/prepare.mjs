@@ -5,7 +5,7 @@
  * `node` which npm scripts will use is new enough. It asks two small files only, so a ready checkout waits some
  * milliseconds. It never changes package-lock.json.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,8 +14,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const bin = join(root, 'node_modules', '.bin')
 const isWindows = process.platform === 'win32'
 const NEEDED = [22, 18]
+/** A word this often, so that nobody takes a long install for one that hangs. */
+const TELL_MS = 3000
 
-if (!isInstalled()) install()
+if (!isInstalled()) await install()
 checkNode()
 
 /** npm writes the inner lock last, so an install that was broken off does not count. */
@@ -45,18 +47,27 @@ function packagesOf(path) {
 }
 
 /** Uses the machine's own npm and Node: the pinned Node lies in the folder that `npm ci` takes away. */
-function install() {
-  process.stderr.write('csb: installing what package-lock.json names ...\n')
+async function install() {
+  process.stderr.write('csb: installing what package-lock.json names; the first time it takes a minute or two ...\n')
   const path = pathList().filter((folder) => !resolve(folder).endsWith(join('node_modules', '.bin')))
   const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error']
-  const done = spawnSync('npm', args, {
-    cwd: root,
-    env: { ...process.env, PATH: path.join(delimiter) },
-    stdio: ['ignore', 2, 2],
-    shell: isWindows,
+  const began = Date.now()
+  const told = setInterval(() => {
+    process.stderr.write(`csb: installing, ${Math.round((Date.now() - began) / 1000)} s\n`)
+  }, TELL_MS)
+  const failure = await new Promise((done) => {
+    const child = spawn('npm', args, {
+      cwd: root,
+      env: { ...process.env, PATH: path.join(delimiter) },
+      stdio: ['ignore', 2, 2],
+      shell: isWindows,
+    })
+    child.once('error', (error) => done(` (${error.message})`))
+    child.once('close', (code) => done(code === 0 ? undefined : ''))
   })
-  if (done.status === 0) return
-  stop(`the install failed${done.error === undefined ? '' : ` (${done.error.message})`}. Run npm ci to see why.`, 1)
+  clearInterval(told)
+  if (failure === undefined) return
+  stop(`the install failed${failure}. Run npm ci to see why.`, 1)
 }
 
 function checkNode() {
