@@ -36,6 +36,15 @@ describe('the declaration', () => {
     }
   })
 
+  test('a clause that was not asked is not declared at all, and keeps a level from being reached', () => {
+    const results = passed('L0', 'L1')
+    results.delete('L1.7')
+    const report = createReport(clauses, results, {}, '1', new Set(['L1.7']))
+    expect(report.tests).not.toHaveProperty('L1.7')
+    expect(report.tests['L2.1']).toBe('planned')
+    expect(report.level).toBe('L0')
+  })
+
   test('L1.3 the declared bound is the one that grants are made with', async () => {
     const text = await readFile(new URL('deviations.json', import.meta.url), 'utf8')
     const declared = (JSON.parse(text) as Record<string, string>)['L1.3']

@@ -7,16 +7,18 @@ export type Result = 'pass' | 'fail' | 'planned'
 const LEVELS = ['L0', 'L1', 'L2', 'L3', 'L4'] as const
 
 /**
- * @param results by clause id; a clause of a level that is missing is planned
+ * @param results by clause id; a clause of a level that is missing is planned, and no test of it is built
  * @param deviations one sentence by clause id
+ * @param notAsked ids of clauses whose tests are built and were left out of this run: nothing is declared of them
  */
 export function createReport(
   clauses: readonly Clause[],
   results: ReadonlyMap<string, Result>,
   deviations: Readonly<Record<string, string>>,
   version: string,
+  notAsked: ReadonlySet<string> = new Set(),
 ): Conformance {
-  const named = clauses.filter(({ id, level }) => level !== undefined || results.has(id))
+  const named = clauses.filter(({ id, level }) => (level !== undefined || results.has(id)) && !notAsked.has(id))
   const tests = Object.fromEntries(named.map(({ id }) => [id, results.get(id) ?? 'planned']))
   return {
     implementation: 'csb',
