@@ -212,10 +212,12 @@ describe('a command', () => {
     expect(out).toMatch(/may +read, list\n +paths +\/\n +branches memory\n +sees +up to public\n +until/)
   })
 
-  test('of a task that failed ends with 1', async () => {
-    await csb(['agent', 'attach', 'broken', '--data', folder, '--', process.execPath, '-e', 'process.exit(3)'])
+  test('of a task that failed says how the command ended, without its token, and ends with 1', async () => {
+    const broken = 'console.error(`no such ${process.env.CSB_TOKEN}`); process.exitCode = 3'
+    await csb(['agent', 'attach', 'broken', '--data', folder, '--', process.execPath, '-e', broken])
     const { code, out } = await csb(['send', 'broken', 'hello', '--data', folder])
     expect(out).toContain('TASK_STATE_FAILED')
+    expect(out).toMatch(/\n {2}exit {2}3\n[^]*\n {2}\| no such \[token\]\n/)
     expect(code).toBe(EXIT.fault)
   })
 })
