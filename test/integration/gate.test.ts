@@ -68,6 +68,8 @@ test('nothing is approved unasked: no terminal, no digest, another digest', asyn
   ).catch((error: unknown) => error as Failed)
   expect(plain).toMatchObject({ code: 2 })
   expect(plain.stderr).toContain(digest)
+  expect(plain.stderr).toContain('There is no terminal to ask at')
+  expect(plain.stderr).toContain(`csb gate approve ${card.id} --yes --digest DIGEST`)
   expect((await node.door.note(id)).body.label).toBe('private:owner')
 })
 
