@@ -5,8 +5,8 @@ import { writeFile } from 'node:fs/promises'
 import { finished } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { fail } from '@csb/core'
-import { exportRecord, readProof } from '@csb/node'
-import { acting, countOf, fromCaller, route, type Stand } from '../context.ts'
+import { exportRecord, readProof, type Client } from '@csb/node'
+import { acting, countOf, fromCaller, named, route, type Stand } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 import { vouchedText, type Vouching } from '../vouched.ts'
@@ -53,7 +53,8 @@ export function recordCommands(program: Command): void {
       acting<{ limit?: number }>(async ({ client, out }, _args, { limit = 20 }) => {
         const node = await client()
         const found = await node.call<{ items: { header: Header }[] }>('GET', route(['v1', 'record'], { limit }))
-        out.answer(found, found.items.map(({ header }) => lineOf(header)).join('\n'))
+        const names = await namesFor(node)
+        out.answer(found, found.items.map(({ header }) => lineOf(header, names)).join('\n'))
       }),
     )
   record
@@ -165,7 +166,22 @@ async function witnessed({ client, out }: Stand): Promise<void> {
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-function lineOf({ seq, ts, operation, outcome, code, actor }: Header): string {
+type Party = { readonly name: string; readonly did: string }
+
+/** Names that this node itself gives: its own, its owner's, and those its owner wrote down. */
+async function namesFor(node: Client): Promise<ReadonlyMap<string, string>> {
+  const { name, did, owner } = await node.call<Party & { readonly owner?: Party }>('GET', route(['v1', 'status']))
+  const { items } = await node.call<{ items: readonly Party[] }>('GET', route(['v1', 'trust']))
+  const parties = [{ name, did }, ...(owner === undefined ? [] : [owner]), ...items]
+  return new Map(parties.map((party) => [party.did, party.name]))
+}
+
+function lineOf({ seq, ts, operation, outcome, code, actor }: Header, names: ReadonlyMap<string, string>): string {
   const result = code === null ? outcome : `${outcome} ${code}`
-  return `${String(seq).padStart(6)}  ${timeOf(ts)}  ${operation.padEnd(20)} ${result}  ${actor ?? ''}`
+  return `${String(seq).padStart(6)}  ${timeOf(ts)}  ${operation.padEnd(20)} ${result}  ${whoIs(actor, names)}`
+}
+
+function whoIs(actor: string | null, names: ReadonlyMap<string, string>): string {
+  if (actor === null) return ''
+  return actor.startsWith('did:') ? named(names.get(actor) ?? t('peer.unnamed'), actor) : inline(actor)
 }
