@@ -128,7 +128,19 @@ test.runIf(isReachable)(
     )
 
     const clerk = ['--', 'node', 'apps/harness/agents/clerk.mjs']
-    const attach = ['agent', 'attach', 'clerk', '--data', friend, '--skill', 'report.write', '--accept', 'anyone', '--json', ...clerk]
+    const attach = [
+      'agent',
+      'attach',
+      'clerk',
+      '--data',
+      friend,
+      '--skill',
+      'report.write',
+      '--accept',
+      'anyone',
+      '--json',
+      ...clerk,
+    ]
     const attached = script('csb', attach)
     const [out] = await Promise.all([text(attached.stdout), once(attached, 'exit')])
     expect(JSON.parse(out)).toMatchObject({ id: 'clerk' })
