@@ -117,6 +117,10 @@ async function* cut(stream: AsyncIterable<Uint8Array>, length: number): AsyncGen
   let held: Uint8Array[] = []
   let heldBytes = 0
   for await (const chunk of stream) {
+    if (heldBytes === 0 && chunk.byteLength === length) {
+      yield chunk
+      continue
+    }
     held.push(chunk)
     heldBytes += chunk.byteLength
     if (heldBytes < length) continue

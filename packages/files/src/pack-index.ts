@@ -46,7 +46,7 @@ const HEAD_BYTES = 12
 const WINDOW_BYTES = 1024 * 1024
 /** What is announced larger than this is inflated as a stream. */
 const HELD_BYTES = 256 * 1024
-const STREAM_STEP_BYTES = 256 * 1024
+const STREAM_STEP_BYTES = 64 * 1024
 
 /**
  * @throws MALFORMED; TOO_LARGE with a hint where only the way it was packed is at fault
@@ -195,7 +195,7 @@ async function streamed(index: PackIndex, place: number, at: number): Promise<nu
   const size = index.size[place] ?? 0
   const kind = kindOfCode(index.code[place] ?? 0)
   const hash = createHash(index.hash).update(`${kind} ${size}\0`)
-  const inflate = createInflate()
+  const inflate = createInflate({ chunkSize: STREAM_STEP_BYTES })
   pipeline(Readable.from(bytesOf(spool, at)), inflate, () => undefined)
   let total = 0
   try {

@@ -80,10 +80,15 @@ async function write(
     bytes += chunk.byteLength
     if (bytes > LIMITS.packBytes) fail('TOO_LARGE', { maxBytes: LIMITS.packBytes })
     await take(chunk)
-    const all = Buffer.concat([tail, chunk])
-    const sure = Math.max(all.byteLength - sumBytes, 0)
-    hash.update(all.subarray(0, sure))
-    tail = Buffer.from(all.subarray(sure))
+    if (chunk.byteLength < sumBytes) {
+      const all = Buffer.concat([tail, chunk])
+      const sure = Math.max(all.byteLength - sumBytes, 0)
+      hash.update(all.subarray(0, sure))
+      tail = all.subarray(sure)
+      continue
+    }
+    hash.update(tail).update(chunk.subarray(0, -sumBytes))
+    tail = Buffer.from(chunk.subarray(-sumBytes))
   }
   return { bytes, sum: hash.digest() }
 }

@@ -15,7 +15,7 @@ import { listTags } from './tags.ts'
 
 export type OutgoingPack = {
   readonly objects: number
-  /** In chunks of about 64 KiB. @throws OBJECT_DAMAGED, FORGOTTEN where something was forgotten meanwhile */
+  /** In chunks of 64 KiB and more. @throws OBJECT_DAMAGED, FORGOTTEN where something was forgotten meanwhile */
   bytes(): AsyncGenerator<Uint8Array>
 }
 
@@ -122,6 +122,11 @@ async function* chunked(entries: Iterable<Uint8Array>, name: 'sha1' | 'sha256'):
   let held: Uint8Array[] = []
   let heldBytes = 0
   for (const entry of entries) {
+    if (heldBytes === 0 && entry.byteLength >= CHUNK_BYTES) {
+      hash.update(entry)
+      yield entry
+      continue
+    }
     held.push(entry)
     heldBytes += entry.byteLength
     if (heldBytes < CHUNK_BYTES) continue

@@ -6,6 +6,10 @@ import { deltaOf } from './deltas.ts'
 import { openHome, snapshot, text } from './open-home.ts'
 import { make, push, refuses, simple } from './packs.ts'
 
+/** The second byte of a deflated stream says how hard it was tried: each of four says the same bytes. */
+const isSameStream = (entry: Uint8Array, at: number, byte: number): boolean =>
+  entry[at - 1] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(byte)
+
 describe('hostile packs', () => {
   test('L0.5 partial: any pack that was cut, changed in one byte or is junk is refused and leaves nothing', async () => {
     const { store, home } = await openHome()
@@ -25,7 +29,9 @@ describe('hostile packs', () => {
         .map(([which, at, byte]) =>
           make.pack(
             entries.map((entry, i) =>
-              i === which && at < entry.byteLength && entry[at] !== byte ? Buffer.from(entry.with(at, byte)) : entry,
+              i === which && at < entry.byteLength && entry[at] !== byte && !isSameStream(entry, at, byte)
+                ? Buffer.from(entry.with(at, byte))
+                : entry,
             ),
           ),
         ),

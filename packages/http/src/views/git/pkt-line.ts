@@ -11,8 +11,19 @@ export const LINE_BYTES = 65_516
 
 export function pkt(text: string | Uint8Array): Uint8Array {
   const body = typeof text === 'string' ? Buffer.from(text) : text
-  return Buffer.concat([Buffer.from((body.byteLength + 4).toString(16).padStart(4, '0')), body])
+  return Buffer.concat([Buffer.from(lengthOf(body.byteLength + 4)), body])
 }
+
+/** A line of side-band: the channel, and at most {@link LINE_BYTES} - 1 bytes, copied once. */
+export function bandPkt(channel: number, bytes: Uint8Array): Uint8Array {
+  const line = Buffer.allocUnsafe(bytes.byteLength + 5)
+  line.write(lengthOf(line.byteLength), 'latin1')
+  line[4] = channel
+  line.set(bytes, 5)
+  return line
+}
+
+const lengthOf = (bytes: number): string => bytes.toString(16).padStart(4, '0')
 
 /**
  * @returns undefined where the request ends

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { delay, fail } from '@csb/core'
-import { FLUSH, LINE_BYTES, pkt } from './pkt-line.ts'
+import { FLUSH, LINE_BYTES, bandPkt } from './pkt-line.ts'
 
 export type Reply = {
   readonly isBegun: boolean
@@ -64,7 +64,7 @@ export function createBand(reply: Reply, framed: boolean): Band {
   const send = async (channel: number, bytes: Uint8Array): Promise<void> => {
     const most = LINE_BYTES - 1
     for (let at = 0; at < bytes.byteLength; at += most)
-      await reply.write(pkt(Buffer.concat([Buffer.from([channel]), bytes.subarray(at, at + most)])))
+      await reply.write(bandPkt(channel, bytes.subarray(at, at + most)))
   }
   return {
     data: (bytes) => (framed ? send(1, bytes) : reply.write(bytes)),

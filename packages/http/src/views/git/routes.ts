@@ -13,7 +13,7 @@ import { requestIdOf } from '../../visit.ts'
 import { advertisement, listed, type Refs, type ServiceName } from './advertise.ts'
 import { createByteReader } from './byte-reader.ts'
 import { answerFetch, answerOldFetch, readFetch, readOldFetch } from './fetch.ts'
-import { pkt, readSection } from './pkt-line.ts'
+import { bandPkt, readSection } from './pkt-line.ts'
 import { createPushPort, readPush } from './push.ts'
 import { createReply, type Reply } from './reply.ts'
 import { callerOf, homeIn, refusalResponse, sentenceOf } from './visitor.ts'
@@ -159,7 +159,7 @@ async function receive(visit: Visit): Promise<void> {
 
 /** Half an answer is on its way: git shows a fault on the third channel; without one the connection is cut. */
 async function tellFault(reply: Reply, sentence: string): Promise<void> {
-  await reply.write(pkt(Buffer.concat([Buffer.from([3]), Buffer.from(`${sentence}\n`)]))).catch(() => undefined)
+  await reply.write(bandPkt(3, Buffer.from(`${sentence}\n`))).catch(() => undefined)
   reply.abort()
 }
 
