@@ -1,4 +1,5 @@
 import { deflateSync } from 'node:zlib'
+import { inflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import { LIMITS } from '@csb/core'
@@ -6,9 +7,16 @@ import { deltaOf } from './deltas.ts'
 import { openHome, snapshot, text } from './open-home.ts'
 import { make, push, refuses, simple } from './packs.ts'
 
-/** The second byte of a deflated stream says how hard it was tried: each of four says the same bytes. */
-const isSameStream = (entry: Uint8Array, at: number, byte: number): boolean =>
-  entry[at - 1] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(byte)
+/** Some bits of a deflated stream mean nothing: with others in their place it says the same. */
+function isSameStream(entry: Uint8Array, at: number, byte: number): boolean {
+  const start = entry.indexOf(0x78)
+  const inflated = (bytes: Uint8Array) => inflateSync(bytes.subarray(start)).toString('hex')
+  try {
+    return at >= start && inflated(entry) === inflated(entry.with(at, byte))
+  } catch {
+    return false
+  }
+}
 
 describe('hostile packs', () => {
   test('L0.5 partial: any pack that was cut, changed in one byte or is junk is refused and leaves nothing', async () => {
