@@ -13,7 +13,7 @@ const READY_MS = 30_000
 const QUIET = { CSB_P2P_LISTEN: '/ip4/127.0.0.1/tcp/0', CSB_P2P_MDNS: 'false', CSB_LOG_LEVEL: 'silent' }
 
 export type Ran = { readonly code: number | null; readonly out: string; readonly err: string }
-export type Setting = { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly input?: string }
+export type Setting = { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly input?: string | Uint8Array }
 
 /** The environment of a test, without what npm or a person put there for a node. */
 export function environment(more: NodeJS.ProcessEnv = QUIET): NodeJS.ProcessEnv {

@@ -1,5 +1,4 @@
-import { deflateSync } from 'node:zlib'
-import { inflateSync } from 'node:zlib'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import { LIMITS } from '@csb/core'

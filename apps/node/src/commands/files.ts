@@ -1,6 +1,7 @@
 /** csb files refs, ls, cat, put, rm, log: what the branches of a home hold. */
-import { text as readAll } from 'node:stream/consumers'
+import { buffer as readAll } from 'node:stream/consumers'
 import type { Command } from 'commander'
+import { fromUtf8 } from '@csb/core'
 import { acting, countOf, given, route } from '../context.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -75,7 +76,10 @@ function writingCommands(files: Command): void {
     .action(
       acting<{ message?: string }, [string, string]>(async ({ client, out }, [branch, path], { message }) => {
         const node = await client()
-        const body = { branch, path, text: await readAll(process.stdin), ...given({ message }) }
+        const bytes = await readAll(process.stdin)
+        const text = fromUtf8(bytes)
+        const content = text === undefined ? { base64: bytes.toString('base64') } : { text }
+        const body = { branch, path, ...content, ...given({ message }) }
         const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
         out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
       }),

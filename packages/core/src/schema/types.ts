@@ -842,6 +842,10 @@ branch: string
  */
 path: string
 text?: string
+/**
+ * instead of text, for bytes that are none
+ */
+base64?: string
 delete?: boolean
 message?: string
 /**

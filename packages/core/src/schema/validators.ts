@@ -8575,7 +8575,8 @@ return errors === 0;
 validate39.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesWrite = validate40;
-const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"base64":{"type":"string","maxLength":8388608,"pattern":"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$","description":"instead of text, for bytes that are none"},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+const pattern74 = new RegExp("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$", "u");
 
 function validate40(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8597,7 +8598,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((((key0 === "home") || (key0 === "branch")) || (key0 === "path")) || (key0 === "text")) || (key0 === "delete")) || (key0 === "message")) || (key0 === "label")) || (key0 === "expect"))){
+if(!(func12.call(schema55.properties, key0))){
 validate40.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -8694,11 +8695,26 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.delete !== undefined){
+if(data.base64 !== undefined){
+let data4 = data.base64;
 const _errs10 = errors;
-if(typeof data.delete !== "boolean"){
-validate40.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+if(errors === _errs10){
+if(typeof data4 === "string"){
+if(func1(data4) > 8388608){
+validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/maxLength",keyword:"maxLength",params:{limit: 8388608},message:"must NOT have more than 8388608 characters"}];
 return false;
+}
+else {
+if(!pattern74.test(data4)){
+validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/pattern",keyword:"pattern",params:{pattern: "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},message:"must match pattern \""+"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"+"\""}];
+return false;
+}
+}
+}
+else {
+validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
 }
 var valid0 = _errs10 === errors;
 }
@@ -8706,12 +8722,24 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.message !== undefined){
-let data5 = data.message;
+if(data.delete !== undefined){
 const _errs12 = errors;
-if(errors === _errs12){
-if(typeof data5 === "string"){
-if(func1(data5) > 1024){
+if(typeof data.delete !== "boolean"){
+validate40.errors = [{instancePath:instancePath+"/delete",schemaPath:"#/properties/delete/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.message !== undefined){
+let data6 = data.message;
+const _errs14 = errors;
+if(errors === _errs14){
+if(typeof data6 === "string"){
+if(func1(data6) > 1024){
 validate40.errors = [{instancePath:instancePath+"/message",schemaPath:"#/properties/message/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
 return false;
 }
@@ -8721,23 +8749,23 @@ validate40.errors = [{instancePath:instancePath+"/message",schemaPath:"#/propert
 return false;
 }
 }
-var valid0 = _errs12 === errors;
+var valid0 = _errs14 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.label !== undefined){
-let data6 = data.label;
-const _errs14 = errors;
-if(errors === _errs14){
-if(typeof data6 === "string"){
-if(func1(data6) > 512){
+let data7 = data.label;
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(func1(data7) > 512){
 validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
-if(func1(data6) < 1){
+if(func1(data7) < 1){
 validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/properties/label/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
@@ -8748,21 +8776,21 @@ validate40.errors = [{instancePath:instancePath+"/label",schemaPath:"#/propertie
 return false;
 }
 }
-var valid0 = _errs14 === errors;
+var valid0 = _errs16 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.expect !== undefined){
-let data7 = data.expect;
-const _errs16 = errors;
-const _errs17 = errors;
-let valid1 = false;
+let data8 = data.expect;
 const _errs18 = errors;
-if(errors === _errs18){
-if(typeof data7 === "string"){
-if(func1(data7) > 64){
+const _errs19 = errors;
+let valid1 = false;
+const _errs20 = errors;
+if(errors === _errs20){
+if(typeof data8 === "string"){
+if(func1(data8) > 64){
 const err0 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 64},message:"must NOT have more than 64 characters"};
 if(vErrors === null){
 vErrors = [err0];
@@ -8773,7 +8801,7 @@ vErrors.push(err0);
 errors++;
 }
 else {
-if(func1(data7) < 40){
+if(func1(data8) < 40){
 const err1 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf/0/minLength",keyword:"minLength",params:{limit: 40},message:"must NOT have fewer than 40 characters"};
 if(vErrors === null){
 vErrors = [err1];
@@ -8796,10 +8824,10 @@ vErrors.push(err2);
 errors++;
 }
 }
-var _valid0 = _errs18 === errors;
+var _valid0 = _errs20 === errors;
 valid1 = valid1 || _valid0;
-const _errs20 = errors;
-if(data7 !== null){
+const _errs22 = errors;
+if(data8 !== null){
 const err3 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
 if(vErrors === null){
 vErrors = [err3];
@@ -8809,7 +8837,7 @@ vErrors.push(err3);
 }
 errors++;
 }
-var _valid0 = _errs20 === errors;
+var _valid0 = _errs22 === errors;
 valid1 = valid1 || _valid0;
 if(!valid1){
 const err4 = {instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
@@ -8824,20 +8852,21 @@ validate40.errors = vErrors;
 return false;
 }
 else {
-errors = _errs17;
+errors = _errs19;
 if(vErrors !== null){
-if(_errs17){
-vErrors.length = _errs17;
+if(_errs19){
+vErrors.length = _errs19;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid0 = _errs16 === errors;
+var valid0 = _errs18 === errors;
 }
 else {
 var valid0 = true;
+}
 }
 }
 }
@@ -9218,7 +9247,7 @@ validate44.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesRemoveBranch = validate45;
 const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"expect":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$","description":"head that the caller saw"}},"required":["branch"],"additionalProperties":false};
-const pattern83 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
+const pattern84 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
 
 function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9294,7 +9323,7 @@ let data2 = data.expect;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern83.test(data2)){
+if(!pattern84.test(data2)){
 validate45.errors = [{instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -9703,7 +9732,7 @@ validate48.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesSnapshot = validate49;
 const schema64 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"name":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},"of":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$","description":"branch; default main"}},"required":["name"],"additionalProperties":false};
-const pattern94 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$", "u");
+const pattern95 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$", "u");
 
 function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9758,7 +9787,7 @@ let data1 = data.name;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern94.test(data1)){
+if(!pattern95.test(data1)){
 validate49.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"+"\""}];
 return false;
 }
@@ -10046,7 +10075,7 @@ let data4 = data.deleted_by;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern83.test(data4)){
+if(!pattern84.test(data4)){
 validate51.errors = [{instancePath:instancePath+"/deleted_by",schemaPath:"#/properties/deleted_by/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -13909,7 +13938,7 @@ let data2 = data1[i0];
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern83.test(data2)){
+if(!pattern84.test(data2)){
 validate86.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -13955,7 +13984,7 @@ let data4 = data3[i1];
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern83.test(data4)){
+if(!pattern84.test(data4)){
 validate86.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -14012,7 +14041,7 @@ let data7 = data6[i2];
 const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
-if(!pattern83.test(data7)){
+if(!pattern84.test(data7)){
 validate86.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -14320,7 +14349,7 @@ let valid3 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data4 === "string"){
-if(!pattern83.test(data4)){
+if(!pattern84.test(data4)){
 const err0 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -14394,7 +14423,7 @@ let valid4 = false;
 const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data5 === "string"){
-if(!pattern83.test(data5)){
+if(!pattern84.test(data5)){
 const err4 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err4];
@@ -14604,7 +14633,7 @@ validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const GateShow = validate89;
 const schema104 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
-const pattern144 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
+const pattern145 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
 
 function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14638,7 +14667,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
+if(!pattern145.test(data0)){
 validate89.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -14729,7 +14758,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern144.test(data0)){
+if(!pattern145.test(data0)){
 validate90.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -16204,7 +16233,7 @@ validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false}
 
 export const Tombstone = validate107;
 const schema122 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern160 = new RegExp("^[0-9a-f]{16}$", "u");
+const pattern161 = new RegExp("^[0-9a-f]{16}$", "u");
 
 function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
@@ -16311,7 +16340,7 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern160.test(data4)){
+if(!pattern161.test(data4)){
 validate107.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }

@@ -31,6 +31,7 @@ type At = Home & { readonly branch: string; readonly path?: string }
 type Write = At & {
   readonly path: string
   readonly text?: string
+  readonly base64?: string
   readonly delete?: boolean
   readonly message?: string
   readonly label?: string
@@ -70,6 +71,14 @@ function refuseLowering(context: Context, { label, path, ...input }: Write): voi
   if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next)) {
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
   }
+}
+
+/** What is written; null: the file goes. @throws INVALID_INPUT where not exactly one thing is asked */
+function bytesOf({ text, base64, delete: isGone }: Write): Uint8Array | null {
+  if ([text, base64, isGone === true ? '' : undefined].filter((way) => way !== undefined).length !== 1)
+    fail('INVALID_INPUT', { reason: 'one of text, base64 and delete is needed' })
+  if (isGone === true) return null
+  return text === undefined ? Buffer.from(base64 ?? '', 'base64') : utf8(text)
 }
 
 /** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */
@@ -159,14 +168,13 @@ export const filesOperations: readonly Operation[] = [
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
       refuseLowering(context, input)
-      if (input.delete !== true && input.text === undefined)
-        fail('INVALID_INPUT', { reason: 'text or delete is needed' })
+      const bytes = bytesOf(input)
       return context.write(
         (tx) =>
           commitFiles(tx, {
             home: homeOf(input, context),
             branch: input.branch,
-            changes: [{ path, bytes: input.delete === true ? null : utf8(input.text ?? '') }],
+            changes: [{ path, bytes }],
             ...(input.label === undefined ? {} : { labels: [{ path, label: parseLabel(input.label) }] }),
             ...(input.expect === undefined ? {} : { expect: input.expect }),
             author: authorOf(context),
