@@ -22,6 +22,8 @@ export type PackSpool = {
 }
 
 const HEAD_BYTES = 12
+/** A pack of up to so much is read from the disk once. */
+const HELD_BYTES = 4 * 1024 * 1024
 /** The least an object takes: a header and a deflated nothing. */
 const LEAST_ENTRY_BYTES = 9
 
@@ -48,12 +50,14 @@ export async function spoolPack(folder: string, hash: HashName, source: AsyncIte
     if (end < HEAD_BYTES || !readNow(end, sum.byteLength).equals(sum))
       fail('MALFORMED', { reason: 'checksum of a pack' })
     const count = countOf(readNow(0, HEAD_BYTES))
+    const held = end <= HELD_BYTES ? readNow(0, end) : undefined
     if (count * LEAST_ENTRY_BYTES > end - HEAD_BYTES) fail('MALFORMED', { reason: 'count of a pack', count })
     return {
       count,
       end,
-      readNow,
+      readNow: held === undefined ? readNow : (at, length) => held.subarray(at, at + length),
       read: async (at, length) => {
+        if (held !== undefined && at + length <= end) return held.subarray(at, at + length)
         const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, at)
         return bytesRead === length ? buffer : fail('MALFORMED', { reason: 'pack cut short' })
       },

@@ -40,6 +40,7 @@ export type PushedHistory = {
   readonly grounds: readonly string[]
 }
 
+const EMPTY: ReadonlyMap<string, TreeEntry> = new Map()
 const SYMLINK = '120000'
 const LINK_BYTES = 4096
 /** Entries of decoded trees that are kept: some 20 MB. */
@@ -140,8 +141,12 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
     objects.add(tree)
     checkTwins(entries, above)
     for (const entry of entries) {
+      const isAsBefore = (names: ReadonlyMap<string, TreeEntry>): boolean => {
+        const was = names.get(entry.name)
+        return was?.oid === entry.oid && was.mode === entry.mode
+      }
+      if (before.some(isAsBefore)) continue
       const old = before.flatMap((names) => names.get(entry.name) ?? [])
-      if (old.some(({ oid, mode }) => oid === entry.oid && mode === entry.mode)) continue
       const path = validatePath(above + entry.name)
       if (entry.mode !== FOLDER) {
         touch(path)
@@ -153,8 +158,8 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
       if (folders.length === 0) touch(path)
       folder(entry.oid, folders, `${path}/`)
     }
-    const names = new Set(entries.map(({ name }) => name))
     const [first, ...others] = before
+    const names = first === undefined ? EMPTY : trees.names(tree)
     for (const name of first?.keys() ?? []) {
       if (!names.has(name) && others.every((other) => other.has(name))) touch(above + name)
     }
