@@ -46,6 +46,7 @@ export function mergeTrees(
   const placed = new Map<string, Placed>()
   const moved: Moved[] = []
   const conflicts: Conflict[] = []
+  const open: (Pick<Conflict, 'kind' | 'path'> & { readonly wanted: readonly Wanted[] })[] = []
   const edits = new Map<string, Side | null>()
   for (const item of itemsOf(tx, home, input)) {
     if (item.ours !== null) edits.set(item.ours.path, null)
@@ -56,7 +57,7 @@ export function mergeTrees(
       else put(placed, moved, file)
     }
     const isNamed = conflict !== null && !wanted.some(({ isConflict }) => isConflict)
-    if (isNamed) conflicts.push({ kind: conflict, path: originOf(item), kept: wanted.map(({ path }) => path) })
+    if (isNamed) open.push({ kind: conflict, path: originOf(item), wanted })
   }
   moved.push(...takeFoldersApart(placed))
   for (const { kind, ...file } of moved.sort((a, b) => comparePaths(a.wanted.path, b.wanted.path))) {
@@ -66,6 +67,11 @@ export function mergeTrees(
     )
     placed.set(name, file)
     conflicts.push({ kind, path, kept: placed.has(path) ? [path, name] : [name] })
+  }
+  // under which name each was kept is known only now: one may have given way to a folder or to another file
+  const names = new Map([...placed].map(([path, { wanted }]) => [wanted, path]))
+  for (const { kind, path, wanted } of open) {
+    conflicts.push({ kind, path, kept: wanted.map((one) => names.get(one) ?? one.path) })
   }
   const required = new Map<string, Label>()
   for (const [path, { wanted, label }] of placed) {

@@ -122,7 +122,11 @@ test('what a side added or changed is in the result, word for word where the sid
           }
         }
       }),
-      { numRuns: 120 },
+      {
+        numRuns: 120,
+        // a file that one side changed and the other replaced by a folder of that name
+        examples: [[[{ c: '\0\n' }, { 'c/e': '' }, { c: '' }]]],
+      },
     )
   }))
 
