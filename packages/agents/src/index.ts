@@ -16,7 +16,7 @@ export {
 export type { AgentEvent, AgentResult } from './output.ts'
 export { createReply, failureUpdate } from './reply.ts'
 export { listReceived } from './inbox.ts'
-export { GENERATION } from './task-log.ts'
+export { GENERATION, hasEnded } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'
 export {
   agentMessage,

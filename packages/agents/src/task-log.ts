@@ -49,6 +49,12 @@ export function readHead(view: View, owner: string, id: string, agent?: string):
   return head
 }
 
+/** True where there is a task of that id, whoever's it is, and it has ended. */
+export function hasEnded(view: View, id: string): boolean {
+  const head = view.getJson<TaskHead>(key('task', id))
+  return head !== undefined && isTerminal(head.state)
+}
+
 /** Heads of all tasks that have not ended, of all owners. */
 export async function openHeads(view: View): Promise<TaskHead[]> {
   const heads: TaskHead[] = []

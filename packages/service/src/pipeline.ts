@@ -4,6 +4,7 @@
  * @clause L1.1, L1.5
  */
 import { EXIT, checkSchema, fail, isNodeError, newId, toNodeError, type NodeError } from '@csb/core'
+import { hasEnded } from '@csb/agents'
 import {
   appendRecord,
   checkHeld,
@@ -95,12 +96,25 @@ function identify(
   // a session is with the node whose key the stream proved: a token proves no key
   if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
   const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now(), chains }
+  const view = parts.store.view()
   try {
-    return principalOf(parts.store.view(), caller, options)
+    return ofOpenRun(view, principalOf(view, caller, options))
   } catch (error) {
     if (!isNodeError(error, 'LEASE_EXPIRED') || !isLooking(parts, operation, input)) throw error
-    return principalOf(parts.store.view(), caller, { ...options, isLooking: true })
+    return ofOpenRun(view, principalOf(view, caller, { ...options, isLooking: true }))
   }
+}
+
+/**
+ * What was made out for one task ends with it, in the batch that ends the task: however that came, by its result, a
+ * cancel or a crash, and though its lease has time left.
+ * @throws UNAUTHENTICATED
+ * @clause L1.2
+ */
+function ofOpenRun(view: View, principal: Principal): Principal {
+  const task = principal.chain.at(-1)?.delegation.task ?? null
+  if (task !== null && hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
+  return principal
 }
 
 /**
@@ -144,8 +158,9 @@ function createContext(
 
   const tell: Context['tell'] = async (work, effect) => {
     const { value, seq } = await parts.store.transact(async (tx) => {
-      // a lease that ended since the request began must not write
+      // a lease or a run that ended since the request began must not write
       checkHeld(tx, principal, parts.clock.now())
+      ofOpenRun(tx, principal)
       const done = await work(noted(tx))
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createKeyPair, until, type Authority } from '@csb/core'
-import { AUTHORITY_EXTENSION } from '@csb/agents'
+import { AUTHORITY_EXTENSION, cancelTask } from '@csb/agents'
 import { AUTHORITY_KEY, draftGrant, grantHash, signGrant, signRevocation, untrust } from '@csb/authority'
 import { getRef } from '@csb/files'
 import type { Caller } from '../src/index.ts'
@@ -263,6 +263,18 @@ describe('what a delegated run may reach', () => {
     await taskIn(house, speaker.key.did, task.id, 'TASK_STATE_COMPLETED')
     // with the run its token has ended, though its lease would have lived on
     expect(await ask('files.write', { branch, path: 'late.md', text: 'x' })).toBe('UNAUTHENTICATED')
+    expect(await ask('files.list', { branch })).toBe('UNAUTHENTICATED')
+  })
+
+  test('L1.2 its token ends with its task, not when its command has been ended', async () => {
+    const { house, speaker, task, token } = await holding((h, s) => ({ grants: [s.grant(h)] }))
+    const asked = () =>
+      codeOf(house.service.perform(token, 'files.write', { branch: `runs/${task.id}`, path: 'late.md', text: 'x' }))
+    expect(await asked()).toBe('done')
+    await house.store.transact((tx) => cancelTask(tx, speaker.key.did, task.id, house.clock.now()))
+    // the command goes on: nobody has told it to stop
+    expect(await asked()).toBe('UNAUTHENTICATED')
+    expect((await house.records()).at(-1)).toMatchObject({ outcome: 'refused', code: 'UNAUTHENTICATED' })
   })
 
   test('L1.5, L3.2: what it read through its token stands in the record of its commit', async () => {
