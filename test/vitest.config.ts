@@ -1,5 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
+const seed = Number(process.env['CSB_TEST_SEED'] ?? 20_261_130)
+if (!Number.isInteger(seed) || (seed | 0) !== seed) throw new Error('CSB_TEST_SEED is an integer of 32 bits')
+process.stdout.write(`seed of the property tests: ${seed}\n`)
+
 /** One process per file: LevelDB, libp2p and signals are real here, and files must not share them. */
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
@@ -7,6 +11,8 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['csb-source'], externalConditions: ['csb-source'] } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    provide: { seed },
+    setupFiles: ['test/seed.ts'],
     pool: 'forks',
     maxWorkers: 2,
     execArgv: ['--conditions=csb-source'],
