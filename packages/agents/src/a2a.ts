@@ -7,6 +7,9 @@
 /** A JSON object of which only some members are known. */
 export type JsonObject = { readonly [member: string]: unknown }
 
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Exactly one of `text`, `raw` (base64), `url`, `data`. */
 export type Part = {
   readonly text?: string

@@ -15,7 +15,9 @@ export {
 } from './record.ts'
 export type { AgentEvent, AgentResult } from './output.ts'
 export { createReply, failureUpdate } from './reply.ts'
+export { readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'
+export { TASKS_SEND, toTasksSend } from './tasks-send.ts'
 export { GENERATION, hasEnded } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'
 export {

@@ -3,6 +3,7 @@ import type { Caller, Service } from '@csb/service'
 
 const UNARY = {
   SendMessage: 'agents.send',
+  'tasks/send': 'agents.tasksSend',
   GetTask: 'agents.getTask',
   ListTasks: 'agents.listTasks',
   CancelTask: 'agents.cancelTask',
@@ -38,7 +39,7 @@ export type AgentCallInit = {
 export function createAgentCall({ service, caller, address, requestId, signal }: AgentCallInit): AgentCall {
   const options = { requestId, signal }
   return {
-    ask: (method, params) => service.perform(caller, UNARY[method], { ...address, params }, options),
-    follow: (method, params) => service.open(caller, STREAMING[method], { ...address, params }, options),
+    ask: (method, params) => service.perform(caller, UNARY[method], { ...address, params: params ?? {} }, options),
+    follow: (method, params) => service.open(caller, STREAMING[method], { ...address, params: params ?? {} }, options),
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A2A 0.3 clients, by the SDK's compatibility layer: it translates, and this hands over to the same operations.
- * The layer checks little of what it reads, so parameters are checked here again after translation.
+ * The layer checks little of what it reads; they check what comes of it.
  */
 import {
   ListTasksResponse,
@@ -18,7 +18,6 @@ import { JsonRpcTransportError } from '@a2a-js/sdk/errors'
 import { ServerCallContext, type A2ARequestHandler } from '@a2a-js/sdk/server'
 import { toNodeError } from '@csb/core'
 import { RpcFault, rpcErrorOf } from './a2a-errors.ts'
-import { readParams } from './a2a-params.ts'
 import type { AgentCall } from './a2a-call.ts'
 
 /** A response, or a stream of them, in the form of 0.3. */
@@ -52,7 +51,7 @@ function createRequestHandler(call: AgentCall, requestId: string): A2ARequestHan
   }
   const ask = async (method: Parameters<AgentCall['ask']>[0], params: unknown): Promise<unknown> => {
     try {
-      return await call.ask(method, readParams(method, params))
+      return await call.ask(method, params)
     } catch (error) {
       return told(error)
     }
@@ -62,7 +61,7 @@ function createRequestHandler(call: AgentCall, requestId: string): A2ARequestHan
     params: unknown,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     try {
-      for await (const event of call.follow(method, readParams(method, params))) yield StreamResponse.fromJSON(event)
+      for await (const event of call.follow(method, params)) yield StreamResponse.fromJSON(event)
     } catch (error) {
       told(error)
     }

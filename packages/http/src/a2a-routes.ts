@@ -1,7 +1,7 @@
 /**
  * The A2A gateway: JSON-RPC 2.0 on `POST /a2a/{agent}` and, for agents of other nodes, `POST /a2a/{did}/{agent}`.
  *
- * A2A 1.0 is answered here, 0.3 by the compatibility layer, `tasks/send` by the shim. Errors before a stream are
+ * A2A 1.0 and `tasks/send` are answered here, 0.3 by the compatibility layer. A body is handed on as it came. Errors before a stream are
  * plain JSON; within one they are its last event.
  */
 import type { Context } from 'hono'
@@ -9,8 +9,6 @@ import { toNodeError } from '@csb/core'
 import { createAgentCall, isStreaming, isUnary, type AgentCall, type StreamingMethod } from './a2a-call.ts'
 import { RpcFault, rpcErrorOf, rpcErrorResponse, type RpcId } from './a2a-errors.ts'
 import { answerLegacy, legacyErrorOf } from './a2a-legacy.ts'
-import { readParams } from './a2a-params.ts'
-import { AUTHORITY_EXTENSION, fromTasksSend, toTasksSend } from './a2a-shim.ts'
 import { jsonResponse } from './problem.ts'
 import { isObject, logFault, type Desk, type Handler } from './route.ts'
 import { eventStream, type ServerEvent } from './sse.ts'
@@ -36,7 +34,7 @@ export const A2A_HANDLERS: readonly Handler[] = [
 ]
 
 const GENERATION = 'urn:csb:ext:generation:v1'
-const SUPPORTED_EXTENSIONS = [AUTHORITY_EXTENSION]
+const SUPPORTED_EXTENSIONS = ['urn:csb:ext:authority:v1']
 const PUSH_METHODS = new Set([
   'CreateTaskPushNotificationConfig',
   'GetTaskPushNotificationConfig',
@@ -84,18 +82,16 @@ async function answer(c: Context, desk: Desk): Promise<Response> {
 }
 
 async function dispatch(exchange: Exchange, version: string): Promise<Response> {
-  const { request, call, requestId, desk } = exchange
+  const { request, call, requestId } = exchange
   const { method, params } = request
-  if (method === 'tasks/send') {
-    const sent = readParams('SendMessage', fromTasksSend(params, desk.clock.now()))
-    return success(exchange, toTasksSend(await call.ask('SendMessage', sent)))
-  }
+  // the one method of the CSB document, which knows no versions
+  if (method === 'tasks/send') return success(exchange, await call.ask(method, params))
   if (version === '0.3') return legacy(exchange)
   if (version !== '1.0') throw new RpcFault('VERSION_NOT_SUPPORTED', { version, supported: '1.0, 0.3' })
   if (PUSH_METHODS.has(method)) throw new RpcFault('PUSH_NOTIFICATION_NOT_SUPPORTED')
   if (method === 'GetExtendedAgentCard') throw new RpcFault('EXTENDED_AGENT_CARD_NOT_CONFIGURED')
-  if (isUnary(method)) return success(exchange, await call.ask(method, readParams(method, params)))
-  if (isStreaming(method)) return stream(exchange, method, readParams(method, params))
+  if (isUnary(method)) return success(exchange, await call.ask(method, params))
+  if (isStreaming(method)) return stream(exchange, method, params)
   throw new RpcFault('METHOD_NOT_FOUND', { method: method.slice(0, 128), requestId })
 }
 

@@ -30,6 +30,9 @@ async function call(body: unknown, headers: Record<string, string> = V1, path = 
   return { response, ...((await response.json()) as Rpc) }
 }
 
+/** How many there are. */
+const tasks = async () => (await call(rpc('ListTasks', {}))).result?.['totalSize']
+
 const reason = (error: Rpc['error']) => error?.data[0]?.['reason']
 
 describe('JSON-RPC', () => {
@@ -103,7 +106,7 @@ describe('JSON-RPC', () => {
       'configuration.historyLength',
     ],
   ])('A2A CORE-ERR-002 %s is told by field before anything runs', async (_, params, field) => {
-    door.service.asked.length = 0
+    const before = await tasks()
     const { error } = await call(rpc('SendMessage', params))
     expect(error).toMatchObject({
       code: -32602,
@@ -112,31 +115,14 @@ describe('JSON-RPC', () => {
         { fieldViolations: expect.arrayContaining([expect.objectContaining({ field })]) },
       ],
     })
-    expect(door.service.asked).toEqual([])
+    expect(await tasks()).toBe(before)
   })
 
-  test('A2A DM-SERIAL-001 snake_case is read, and what is below metadata and data stays as it is', async () => {
-    const snake = {
-      message_id: 's-1',
-      context_id: 'c-1',
-      role: 'ROLE_USER',
-      parts: [{ data: { task_id: 1 }, media_type: 'application/json' }],
-      metadata: { page_size: 2 },
-    }
-    await call(rpc('SendMessage', { message: snake, configuration: { history_length: 1 } }))
-    expect(door.service.asked.at(-1)?.input).toEqual({
-      agent: 'echo',
-      params: {
-        message: {
-          messageId: 's-1',
-          contextId: 'c-1',
-          role: 'ROLE_USER',
-          parts: [{ data: { task_id: 1 }, mediaType: 'application/json' }],
-          metadata: { page_size: 2 },
-        },
-        configuration: { historyLength: 1 },
-      },
-    })
+  test('A2A DM-SERIAL-001 snake_case is taken, and handed on as it came: what was signed of it was signed so', async () => {
+    const message = { message_id: 's-1', context_id: 'c-1', role: 'ROLE_USER', parts: [{ text: 'x' }] }
+    const params = { message, configuration: { history_length: 1 } }
+    expect((await call(rpc('SendMessage', params))).result).toMatchObject({ task: { contextId: 'c-1' } })
+    expect(door.service.asked.at(-1)?.input).toEqual({ agent: 'echo', params })
   })
 
   test('an agent of another node is asked by its did', async () => {
@@ -178,9 +164,9 @@ describe('versions and extensions', () => {
 
   test('0.3 does not let through what 1.0 refuses', async () => {
     const old = { kind: 'message', messageId: 'old-2', role: 'user', parts: [] }
-    door.service.asked.length = 0
+    const before = await tasks()
     expect((await call(rpc('message/send', { message: old }), {})).error?.code).toBe(-32602)
-    expect(door.service.asked).toEqual([])
+    expect(await tasks()).toBe(before)
     expect((await call(rpc('tasks/get', { id: 'task_none' }), {})).error?.code).toBe(-32001)
   })
 
@@ -210,24 +196,12 @@ describe('tasks/send of the CSB document', () => {
     ...more,
   })
 
-  test('DEL-002.2.1 authority is lifted into the message, and the answer has the old form', async () => {
+  test('DEL-002.2.1 it is handed on as it came, and the answer has the old form', async () => {
     const sent = params({ authority })
     const { result } = await call(rpc('tasks/send', sent), {})
     expect(door.service.asked.at(-1)).toMatchObject({
-      operation: 'agents.send',
-      input: {
-        agent: 'echo',
-        params: {
-          message: {
-            messageId: sent.id,
-            contextId: 'session-1',
-            role: 'ROLE_USER',
-            parts: [{ text: '请完成' }],
-            metadata: { [AUTHORITY]: authority },
-            extensions: [AUTHORITY],
-          },
-        },
-      },
+      operation: 'agents.tasksSend',
+      input: { agent: 'echo', params: sent },
     })
     expect(result).toMatchObject({
       sessionId: 'session-1',
@@ -236,26 +210,9 @@ describe('tasks/send of the CSB document', () => {
     })
   })
 
-  test('DEL-002.2.1 two equal authorities are one, two that differ are refused', async () => {
-    const inside = { role: 'agent', parts: [{ type: 'text', text: 'x' }], authority: { ...authority } }
-    expect((await call(rpc('tasks/send', params({ authority, message: inside })), {})).error).toBeUndefined()
-    const other = { ...inside, authority: { ...authority, level: 'override' } }
-    expect((await call(rpc('tasks/send', params({ authority, message: other })), {})).error?.code).toBe(-32602)
-  })
-
-  test('files and values are read as parts; what is neither is refused', async () => {
-    const parts = [
-      { type: 'file', file: { bytes: 'aGk=', name: 'a.txt', mimeType: 'text/plain' } },
-      { type: 'data', data: { n: 1 } },
-    ]
-    await call(rpc('tasks/send', params({ message: { role: 'user', parts } })), {})
-    expect(door.service.asked.at(-1)?.input).toMatchObject({
-      params: { message: { parts: [{ raw: 'aGk=', filename: 'a.txt', mediaType: 'text/plain' }, { data: { n: 1 } }] } },
-    })
-    expect(
-      (await call(rpc('tasks/send', params({ message: { role: 'user', parts: [{ type: 'odd' }] } })), {})).error?.code,
-    ).toBe(-32602)
+  test('what is no such message is refused', async () => {
     expect((await call(rpc('tasks/send', {}), {})).error?.code).toBe(-32602)
+    expect((await call(rpc('tasks/send', []), {})).error?.code).toBe(-32602)
   })
 })
 

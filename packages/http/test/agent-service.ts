@@ -19,7 +19,9 @@ import {
   followTask,
   getTask,
   listTasks,
+  readRequest,
   signCard,
+  toTasksSend,
   waitForTask,
   type AgentEvent,
   type Message,
@@ -56,6 +58,11 @@ export async function openAgentDoor(): Promise<Door> {
   const happen = async (id: string, update: TaskUpdate): Promise<void> => {
     await store.transact((tx) => appendTaskEvent(tx, id, update, systemClock.now()))
     bus.changed(id)
+  }
+
+  const read = (method: string, input: unknown): Input => {
+    const { agent, params } = input as Input
+    return { agent, params: readRequest({ method, params }, systemClock.now()).params }
   }
 
   const accept = async ({ agent, params }: Input): Promise<Task> => {
@@ -99,32 +106,41 @@ export async function openAgentDoor(): Promise<Door> {
       node,
     ),
   )
-  answers.set('agents.send', async (input, { signal }) => {
-    const { id } = await accept(input as Input)
-    const { returnImmediately } = ((input as Input).params['configuration'] ?? {}) as { returnImmediately?: boolean }
+  answers.set('agents.send', async (given, { signal }) => {
+    const input = read('SendMessage', given)
+    const { id } = await accept(input)
+    const { returnImmediately } = (input.params['configuration'] ?? {}) as { returnImmediately?: boolean }
     if (returnImmediately === true) return { task: await getTask(store.view(), owner, id) }
     return { task: await waitForTask(store, bus, { owner, id, ...(signal === undefined ? {} : { signal }) }) }
   })
-  answers.set('agents.getTask', ({ agent, params }) => {
-    const { id, historyLength } = params as { id: string; historyLength?: number }
-    return getTask(store.view(), owner, id, { agent: String(agent), historyLength })
+  answers.set('agents.tasksSend', async (given, { signal }) => {
+    const { id } = await accept(read('tasks/send', given))
+    const task = await waitForTask(store, bus, { owner, id, ...(signal === undefined ? {} : { signal }) })
+    return toTasksSend({ task })
   })
-  answers.set('agents.listTasks', ({ agent, params }) =>
-    listTasks(store.view(), owner, { ...(params as object), agent: String(agent) }),
-  )
-  answers.set('agents.cancelTask', async ({ params }) => {
-    const { id } = params as { id: string }
+  answers.set('agents.getTask', (given) => {
+    const { agent, params } = read('GetTask', given)
+    const { id, historyLength } = params as { id: string; historyLength?: number }
+    return getTask(store.view(), owner, id, { agent, historyLength })
+  })
+  answers.set('agents.listTasks', (given) => {
+    const { agent, params } = read('ListTasks', given)
+    return listTasks(store.view(), owner, { ...params, agent })
+  })
+  answers.set('agents.cancelTask', async (given) => {
+    const { id } = read('CancelTask', given).params as { id: string }
     const task = await store.transact((tx) => cancelTask(tx, owner, id, systemClock.now()))
     bus.changed(id)
     return task
   })
   flows.set('agents.stream', async function* (input, { signal }) {
-    const task = await accept(input as Input)
+    const task = await accept(read('SendStreamingMessage', input))
     yield { task }
     yield* followTask(store, bus, { owner, id: task.id, after: 1, ...(signal === undefined ? {} : { signal }) })
   })
-  flows.set('agents.subscribe', ({ params }, { signal }) =>
-    followTask(store, bus, { owner, id: (params as { id: string }).id, ...(signal === undefined ? {} : { signal }) }),
-  )
+  flows.set('agents.subscribe', (given, { signal }) => {
+    const { id } = read('SubscribeToTask', given).params as { id: string }
+    return followTask(store, bus, { owner, id, ...(signal === undefined ? {} : { signal }) })
+  })
   return door
 }

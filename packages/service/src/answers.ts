@@ -1,6 +1,6 @@
 /** A2A requests to an agent of this node, by method: the same for a caller at a door and for an envelope. */
 import { deadline, fail } from '@csb/core'
-import { followTask, getTask, listTasks, waitForTask, type JsonObject } from '@csb/agents'
+import { TASKS_SEND, followTask, getTask, listTasks, toTasksSend, waitForTask, type JsonObject } from '@csb/agents'
 import { acceptMessage, cancelRun, type Arrival } from './messages.ts'
 import type { Context } from './operation.ts'
 
@@ -19,14 +19,15 @@ export const isStreaming = (method: string): boolean =>
  * @throws UNSUPPORTED_OPERATION, and whatever the method throws
  */
 export async function answer(context: Context, arrival: Arrival): Promise<unknown> {
-  const { owner, agent, body } = arrival
-  const { params } = body
-  switch (body.method) {
+  const { owner, agent, body, request } = arrival
+  const { params } = request
+  switch (request.method) {
     case 'SendMessage': {
       const { task } = await acceptMessage(context, arrival)
       const { returnImmediately } = (params['configuration'] ?? {}) as { returnImmediately?: unknown }
       if (returnImmediately !== true) await settled(context, arrival, task.id)
-      return { task: await getTask(context.view, owner, task.id, historyOf(params['configuration'])) }
+      const result = { task: await getTask(context.view, owner, task.id, historyOf(params['configuration'])) }
+      return body.method === TASKS_SEND ? toTasksSend(result) : result
     }
     case 'GetTask':
       return getTask(context.view, owner, idOf(params), { agent, ...historyOf(params) })
@@ -41,10 +42,10 @@ export async function answer(context: Context, arrival: Arrival): Promise<unknow
 
 /** A stream of A2A StreamResponse. */
 export async function* answerStream(context: Context, arrival: Arrival): AsyncGenerator<unknown> {
-  const { owner, agent, body } = arrival
+  const { owner, agent, request } = arrival
   const { store, runs, signal } = context
-  if (body.method === 'SubscribeToTask') {
-    yield* followTask(store, runs.bus, { owner, id: idOf(body.params), agent, signal })
+  if (request.method === 'SubscribeToTask') {
+    yield* followTask(store, runs.bus, { owner, id: idOf(request.params), agent, signal })
     return
   }
   const { task, generation } = await acceptMessage(context, arrival)

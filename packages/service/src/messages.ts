@@ -16,6 +16,7 @@ import {
   type Accepted,
   type AttachedAgent,
   type JsonObject,
+  type Request,
   type TaskUpdate,
 } from '@csb/agents'
 import {
@@ -33,14 +34,14 @@ import { homeOf, locationOf, type Context } from './operation.ts'
 import { ownCeiling, runCeiling, visitorCeiling } from './run-lease.ts'
 import { runTask, type TaskRun } from './runs.ts'
 
-/** The body of a JSON-RPC request, as it came. */
-export type Body = { readonly method: string; readonly params: JsonObject }
-
 export type Arrival = {
   readonly agent: string
   /** whose task it becomes: did of the sender */
   readonly owner: string
-  readonly body: Body
+  /** as it came: what was signed of it was signed so */
+  readonly body: Request
+  /** the same, read */
+  readonly request: Request
   /** ms since epoch: nobody listens for an answer after that */
   readonly until?: number
   /** authority beside the message, in the envelope */
@@ -64,7 +65,7 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
   const { clock, runs } = context
   const agent = getAgent(context.view, arrival.agent)
   checkRoom(context, arrival.owner)
-  const message = (arrival.body.params['message'] ?? null) as JsonObject | null
+  const message = (arrival.request.params['message'] ?? null) as JsonObject | null
   const { accepted, standing, refusal } = await context.write(
     async (tx) => {
       const judged = await judge(tx, context, arrival)

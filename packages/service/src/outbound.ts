@@ -1,10 +1,9 @@
 /** A2A requests to an agent on another node: an envelope, and authority on it where the caller asked for it. */
 import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
-import { createEnvelope, type JsonObject } from '@csb/agents'
+import { createEnvelope, readRequest, type JsonObject, type Request } from '@csb/agents'
 import { findGrant, isAtMost, payloadDigest, signAuthority, type Claim, type Rank } from '@csb/authority'
 import { refreshStatuses, statusesFor } from './freshness.ts'
 import { showing } from './spreading.ts'
-import type { Body } from './messages.ts'
 import type { Context } from './operation.ts'
 
 /** A blocking message may take as long as an agent commonly does. */
@@ -16,7 +15,8 @@ const AUTHORITY_MS = 5 * 60_000
 export type Outbound = {
   readonly did: string
   readonly agent: string
-  readonly body: Body
+  /** as it came: it goes on as it is, since what was signed of it was signed so */
+  readonly body: Request
   /** delegation id or grant hash to speak with */
   readonly delegation?: string
   readonly level?: Rank
@@ -25,8 +25,9 @@ export type Outbound = {
 
 /** Send and give the answers as they come: JSON-RPC results. */
 export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
-  const envelope = await envelopeOf(context, outbound)
-  if (isMessage(outbound.body.method)) await note(context, outbound, envelope.id)
+  const request = readRequest(outbound.body, context.clock.now())
+  const envelope = await envelopeOf(context, outbound, request)
+  if (isMessage(request)) await note(context, outbound, envelope.id)
   for await (const reply of context.peers.request(envelope, {
     signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal),
   })) {
@@ -42,7 +43,7 @@ export async function askOut(context: Context, outbound: Outbound): Promise<unkn
   return fail('PEER_MISBEHAVED', { reason: 'no answer' })
 }
 
-const isMessage = (method: string): boolean => method === 'SendMessage' || method === 'SendStreamingMessage'
+const isMessage = ({ method }: Request): boolean => method === 'SendMessage' || method === 'SendStreamingMessage'
 
 /** Before it leaves, since what happens there may be done although no answer comes: to whom, by which delegation. */
 async function note(context: Context, { did, agent, body, delegation }: Outbound, envelope: string): Promise<void> {
@@ -52,13 +53,13 @@ async function note(context: Context, { did, agent, body, delegation }: Outbound
   )
 }
 
-async function envelopeOf(context: Context, outbound: Outbound): Promise<Envelope> {
+async function envelopeOf(context: Context, outbound: Outbound, request: Request): Promise<Envelope> {
   const { clock, key } = context
   const { did, agent, body } = outbound
   const { delegation } = outbound
   const authority =
     delegation === undefined ? claimOf(context, outbound) : await authorityOf(context, outbound, delegation)
-  const message = (body.params['message'] ?? {}) as JsonObject
+  const message = (request.params['message'] ?? {}) as JsonObject
   return createEnvelope(
     {
       from: key.did,

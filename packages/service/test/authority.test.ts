@@ -49,6 +49,30 @@ describe('a delegated message', () => {
     },
   )
 
+  test.each([
+    [
+      'tasks/send of the document',
+      'tasks/send',
+      { id: 'task_1', sessionId: 's-1', message: { role: 'agent', parts: [{ type: 'text', text: 'hello' }] } },
+    ],
+    [
+      'snake_case',
+      'SendMessage',
+      { message: { message_id: 'm-1', context_id: 's-1', role: 'ROLE_USER', parts: [{ text: 'hello' }] } },
+    ],
+  ])('DEL-002.2.1 as %s is verified by its body as it came', async (_, method, params) => {
+    const { house, speaker } = await stage()
+    const saying = { grants: [speaker.grant(house)], method, params }
+    const [reply] = await deliver(house, speaker, envelopeOf(house, speaker, saying))
+    const { result } = (reply?.body ?? {}) as { result: Record<string, unknown> }
+    const id = method === 'tasks/send' ? result['id'] : taskOf(reply === undefined ? [] : [reply]).id
+    const task = await taskIn(house, speaker.key.did, String(id), 'TASK_STATE_COMPLETED')
+    expect(wordsOf(task)).toBe('with authority from Ines')
+    expect(task.contextId).toBe('s-1')
+    expect(shownBy(task).input['message']).toMatchObject({ role: 'ROLE_USER', parts: [{ text: 'hello' }] })
+    if (method === 'tasks/send') expect(result).toMatchObject({ sessionId: 's-1', status: { state: 'completed' } })
+  })
+
   test('DEL-002.2.3 at level inform is noted, and nothing runs', async () => {
     const { house, speaker } = await stage()
     const task = await say(house, speaker, { grants: [speaker.grant(house)], level: 'inform' })

@@ -1,9 +1,9 @@
 /** A2A operations: send, stream, get, list, cancel, subscribe, for agents here and elsewhere; and inbound envelopes. */
-import { checkEnvelope, type JsonObject } from '@csb/agents'
+import { TASKS_SEND, checkEnvelope, readRequest, type JsonObject } from '@csb/agents'
 import type { Rank } from '@csb/authority'
 import type { Envelope } from '@csb/core'
 import { answer, answerStream, isStreaming } from '../answers.ts'
-import type { Arrival, Body } from '../messages.ts'
+import type { Arrival } from '../messages.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { askOut, sendOut, type Outbound } from '../outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
@@ -29,8 +29,9 @@ const sending = (input: Partial<Addressed>, parts: Parts) => ({
 const isHere = (input: Addressed, parts: Parts): boolean => input.did === undefined || input.did === parts.key.did
 
 function arrivalOf(context: Context, input: Addressed, method: string): Arrival {
-  const body: Body = { method, params: input.params }
-  return { agent: input.agent, owner: context.principal.did ?? context.key.did, body }
+  const body = { method, params: input.params }
+  const request = readRequest(body, context.clock.now())
+  return { agent: input.agent, owner: context.principal.did ?? context.key.did, body, request }
 }
 
 function outboundOf(input: Addressed, method: string): Outbound {
@@ -74,6 +75,7 @@ const streaming = (name: string, method: string, input: string): Operation => ({
 
 export const taskOperations: readonly Operation[] = [
   unary('agents.send', 'SendMessage', 'AgentsSend'),
+  unary('agents.tasksSend', TASKS_SEND, 'AgentsTask'),
   unary('agents.getTask', 'GetTask', 'AgentsTask'),
   unary('agents.listTasks', 'ListTasks', 'AgentsTask'),
   unary('agents.cancelTask', 'CancelTask', 'AgentsTask'),
@@ -87,7 +89,7 @@ export const taskOperations: readonly Operation[] = [
     run: async function* (context: Context, input: { envelope: unknown }): AsyncGenerator<EnvelopeReply> {
       const peer = context.principal.did ?? ''
       const envelope = checkEnvelope(input.envelope, { peer, self: context.key.did, now: context.clock.now() })
-      const arrival = arrivalOfEnvelope(envelope)
+      const arrival = arrivalOfEnvelope(envelope, context.clock.now())
       const reply = (result: unknown, done: boolean): EnvelopeReply => ({
         id: envelope.id,
         body: { jsonrpc: '2.0', id: envelope.body.id ?? null, result },
@@ -103,10 +105,14 @@ export const taskOperations: readonly Operation[] = [
   },
 ]
 
-const arrivalOfEnvelope = (envelope: Envelope): Arrival => ({
-  agent: envelope.agent,
-  owner: envelope.from,
-  until: envelope.sent_at + envelope.ttl,
-  body: { method: envelope.body.method, params: envelope.body.params ?? {} },
-  ...(envelope.authority === undefined ? {} : { beside: envelope.authority }),
-})
+function arrivalOfEnvelope(envelope: Envelope, now: number): Arrival {
+  const body = { method: envelope.body.method, params: envelope.body.params ?? {} }
+  return {
+    agent: envelope.agent,
+    owner: envelope.from,
+    until: envelope.sent_at + envelope.ttl,
+    body,
+    request: readRequest(body, now),
+    ...(envelope.authority === undefined ? {} : { beside: envelope.authority }),
+  }
+}

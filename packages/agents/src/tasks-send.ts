@@ -1,28 +1,25 @@
 /**
  * The `tasks/send` of CSB-Delegation DEL-002, an A2A 0.1 message, read as an A2A 1.0 message and answered in its
- * own form. Nothing is granted here: authority is only put where it is looked for.
+ * own form. Nothing is granted here: authority is judged where it stands, on the body as it came.
  * @clause DEL-002.2.1
  */
-import { canonicalize, fail, newId } from '@csb/core'
-import { isObject } from './route.ts'
+import { fail, newId } from '@csb/core'
+import { isObject, type JsonObject } from './a2a.ts'
 
-type JsonObject = Readonly<Record<string, unknown>>
-
-/** Where A2A messages carry authority. */
-export const AUTHORITY_EXTENSION = 'urn:csb:ext:authority:v1'
+/** The method, as it is spelled. */
+export const TASKS_SEND = 'tasks/send'
 
 /**
  * @param value `params` of `tasks/send`
  * @param now ms since epoch
- * @returns `params` of SendMessage; `authority` is in the metadata of the message
- * @throws INVALID_INPUT where it is no such message, or two authorities differ
+ * @returns `params` of SendMessage, without the authority that stands beside the message
+ * @throws INVALID_INPUT where it is no such message
  */
 export function fromTasksSend(value: unknown, now: number): JsonObject {
   if (!isObject(value) || !isObject(value['message']))
     fail('INVALID_INPUT', { errors: [{ path: '/message', message: 'is required' }] })
   const { message } = value
-  const authority = oneAuthority([value['authority'], message['authority'], metadataOf(message)[AUTHORITY_EXTENSION]])
-  const metadata = { ...metadataOf(message), ...(authority === undefined ? {} : { [AUTHORITY_EXTENSION]: authority }) }
+  const { metadata } = message
   const contextId = value['sessionId']
   return {
     message: {
@@ -30,8 +27,7 @@ export function fromTasksSend(value: unknown, now: number): JsonObject {
       ...(typeof contextId === 'string' && contextId !== '' ? { contextId } : {}),
       role: 'ROLE_USER',
       parts: Array.isArray(message['parts']) ? message['parts'].map(partOf) : [],
-      ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
-      ...(authority === undefined ? {} : { extensions: [AUTHORITY_EXTENSION] }),
+      ...(isObject(metadata) ? { metadata } : {}),
     },
   }
 }
@@ -41,7 +37,7 @@ export function toTasksSend(result: unknown): JsonObject {
   const task =
     isObject(result) && isObject(result['task'])
       ? result['task']
-      : fail('UNSUPPORTED_OPERATION', { method: 'tasks/send' })
+      : fail('UNSUPPORTED_OPERATION', { method: TASKS_SEND })
   const status = isObject(task['status']) ? task['status'] : {}
   const artifacts = Array.isArray(task['artifacts']) ? (task['artifacts'] as readonly unknown[]) : []
   return {
@@ -60,17 +56,6 @@ export function toTasksSend(result: unknown): JsonObject {
     ...(isObject(task['metadata']) ? { metadata: task['metadata'] } : {}),
   }
 }
-
-function oneAuthority(copies: readonly unknown[]): unknown {
-  const [first, ...others] = copies.filter((copy) => copy !== undefined)
-  // which of two was meant can not be known, so neither is taken
-  if (others.some((other) => canonicalize(other) !== canonicalize(first))) {
-    fail('INVALID_INPUT', { errors: [{ path: '/authority', message: 'differs from the one in the message' }] })
-  }
-  return first
-}
-
-const metadataOf = (message: JsonObject): JsonObject => (isObject(message['metadata']) ? message['metadata'] : {})
 
 /** `{type: 'text' | 'data' | 'file'}` as one content; what is none of them stays and is refused later. */
 function partOf(part: unknown): unknown {

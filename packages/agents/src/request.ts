@@ -1,11 +1,16 @@
 /**
- * Parameters of A2A 1.0 methods as they come from foreign clients: snake_case spellings are read as ProtoJSON
- * demands, and members that A2A requires are asked for, before anything else is done with them.
+ * A2A requests as foreign clients write them: snake_case spellings are read as ProtoJSON demands, `tasks/send` as the
+ * message it is, and members that A2A requires are asked for, before anything else is done with them. What was signed
+ * of a request is its body as it came; what is read here is for doing, never for digests.
+ * @clause DEL-002.2.1
  */
 import { checkSchema, fail, isNodeError } from '@csb/core'
-import { isObject } from './route.ts'
+import { isObject, type JsonObject } from './a2a.ts'
+import { TASKS_SEND, fromTasksSend } from './tasks-send.ts'
 
-type JsonObject = Readonly<Record<string, unknown>>
+/** Method and parameters of a JSON-RPC request. */
+export type Request = { readonly method: string; readonly params: JsonObject }
+
 /** Members whose names have two spellings, and the members below which there are more. */
 type Shape = { readonly members: readonly string[]; readonly inside?: Readonly<Record<string, Shape>> }
 
@@ -26,17 +31,19 @@ const SENDING = new Set(['SendMessage', 'SendStreamingMessage'])
 const NAMING = new Set(['GetTask', 'CancelTask', 'SubscribeToTask'])
 
 /**
- * @param method an A2A 1.0 method
- * @returns the parameters in camelCase; what is below `metadata` and `data` is untouched
+ * @param body the request as it came
+ * @param now ms since epoch
+ * @returns an A2A 1.0 method with parameters in camelCase; what is below `metadata` and `data` is untouched, and a
+ *   method that is not known comes back as it is
  * @throws INVALID_INPUT with the path of what is missing or wrong
  */
-export function readParams(method: string, value: unknown): JsonObject {
-  const given = value ?? {}
-  if (!isObject(given)) fail('INVALID_INPUT', { errors: [{ path: '/', message: 'must be an object' }] })
+export function readRequest(body: Request, now: number): Request {
+  const { method, params: given } =
+    body.method === TASKS_SEND ? { method: 'SendMessage', params: fromTasksSend(body.params, now) } : body
   const params = camel(given, REQUEST)
   if (SENDING.has(method)) checkSend(params)
   if (NAMING.has(method) && (typeof params['id'] !== 'string' || params['id'] === '')) wrong('/id', 'is required')
-  return params
+  return { method, params }
 }
 
 function checkSend({ message, configuration }: JsonObject): void {
