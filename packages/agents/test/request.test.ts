@@ -63,8 +63,8 @@ describe('other spellings', () => {
       parts: [{ data: kept, media_type: 'application/json' }],
       metadata: kept,
     }
-    const params = { message: snake, configuration: { history_length: 1 } }
-    expect(readRequest({ method: 'SendMessage', params }, 1)).toEqual({
+    const sent = { message: snake, configuration: { history_length: 1 } }
+    expect(readRequest({ method: 'SendMessage', params: sent }, 1)).toEqual({
       method: 'SendMessage',
       params: {
         message: {
@@ -80,7 +80,7 @@ describe('other spellings', () => {
   })
 
   test('DEL-002.2.1 tasks/send is read as a message; its files and values as parts, what is neither is refused', () => {
-    const sent = (parts: unknown) => ({
+    const asked = (parts: unknown) => ({
       id: 'task-1',
       sessionId: 'session-1',
       message: { role: 'agent', parts },
@@ -92,7 +92,7 @@ describe('other spellings', () => {
       { type: 'file', file },
       { type: 'data', data: { n: 1 } },
     ]
-    expect(readRequest({ method: 'tasks/send', params: sent(parts) }, 1)).toEqual({
+    expect(readRequest({ method: 'tasks/send', params: asked(parts) }, 1)).toEqual({
       method: 'SendMessage',
       params: {
         message: {
@@ -103,7 +103,7 @@ describe('other spellings', () => {
         },
       },
     })
-    const odd = { method: 'tasks/send', params: sent([{ type: 'odd' }]) }
+    const odd = { method: 'tasks/send', params: asked([{ type: 'odd' }]) }
     expect(() => readRequest(odd, 1)).toThrow(expect.objectContaining({ code: 'INVALID_INPUT' }))
     expect(() => readRequest({ method: 'tasks/send', params: {} }, 1)).toThrow(
       expect.objectContaining({ code: 'INVALID_INPUT' }),

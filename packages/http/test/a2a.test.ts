@@ -119,8 +119,8 @@ describe('JSON-RPC', () => {
   })
 
   test('A2A DM-SERIAL-001 snake_case is taken, and handed on as it came: what was signed of it was signed so', async () => {
-    const message = { message_id: 's-1', context_id: 'c-1', role: 'ROLE_USER', parts: [{ text: 'x' }] }
-    const params = { message, configuration: { history_length: 1 } }
+    const snake = { message_id: 's-1', context_id: 'c-1', role: 'ROLE_USER', parts: [{ text: 'x' }] }
+    const params = { message: snake, configuration: { history_length: 1 } }
     expect((await call(rpc('SendMessage', params))).result).toMatchObject({ task: { contextId: 'c-1' } })
     expect(door.service.asked.at(-1)?.input).toEqual({ agent: 'echo', params })
   })
