@@ -18,7 +18,8 @@ export default defineConfig({
     execArgv: ['--conditions=csb-source'],
     // tests that start the command many times compile it once
     env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compile', import.meta.url).pathname },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // these end what hangs and judge nothing else: a machine may be ten times slower and busy besides
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 })

@@ -56,7 +56,7 @@ async function working(house: House, speaker: Speaker, saying: Saying) {
       const task = await taskIn(house, speaker.key.did, id, 'TASK_STATE_WORKING')
       return (task.artifacts?.length ?? 0) > 0 ? shownBy(task) : undefined
     },
-    10_000,
+    30_000,
     'the agent has told what it was given',
   )
   const token: Caller = { kind: 'bearer', token: shown.env['CSB_TOKEN'] ?? '', door: 'http' }
@@ -333,7 +333,7 @@ test("attack 40: the run of an agent mints nothing, not even where the owner's o
       const at = await taskIn(house, house.owner.did, task.id, 'TASK_STATE_WORKING')
       return (at.artifacts?.length ?? 0) > 0 ? shownBy(at) : undefined
     },
-    10_000,
+    30_000,
     'the agent has told what it was given',
   )
   const token: Caller = { kind: 'bearer', token: shown.env['CSB_TOKEN'] ?? '', door: 'http' }

@@ -78,7 +78,7 @@ export const DEL: readonly Acceptance[] = [
       const delegations = identity.delegations.filter((entry) => entry.delegation_id !== other.id)
       await writeFile(join(own.directory, 'identity.json'), JSON.stringify({ ...identity, delegations }, null, 2))
       const isOver = async () => (await say({ delegation: other.id, scope: SCOPE })) === ordinary('revoked')
-      await until(isOver, 10_000, 'the entry is gone and the delegation is not')
+      await until(isOver, 30_000, 'the entry is gone and the delegation is not')
     },
   },
 ]

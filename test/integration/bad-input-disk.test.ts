@@ -93,7 +93,7 @@ describe('a machine that does not help', () => {
           }
         }
       })
-      await until(() => acknowledged.length >= target, 20_000, 'enough was written')
+      await until(() => acknowledged.length >= target, 30_000, 'enough was written')
       await member.kill()
       await Promise.all(writers)
       await member.start()
@@ -105,7 +105,7 @@ describe('a machine that does not help', () => {
     const last = acknowledged.at(-1) ?? ''
     await expect(recall(member, last)).resolves.toMatchObject({ id: last })
     await isWell(member)
-  }, 60_000)
+  })
 
   const disk = mountSmallDisk()
   if (disk === undefined) process.stdout.write('skipped: a small disk can not be mounted here\n')
@@ -146,7 +146,7 @@ describe('a machine that does not help', () => {
       await expect(remember(member, text)).rejects.toMatchObject({ code: 'DISK_FULL' })
       for (const id of kept.slice(0, 3)) await expect(recall(member, id)).resolves.toMatchObject({ id })
       rmSync(ballast)
-      const after = await until(() => remember(member, 'after').catch(() => undefined), 20_000, 'there is room again')
+      const after = await until(() => remember(member, 'after').catch(() => undefined), 30_000, 'there is room again')
       for (const id of [...kept, after]) await expect(recall(member, id)).resolves.toMatchObject({ id })
       await expect(verify(member)).resolves.toMatchObject({ ok: true })
       await member.kill()
@@ -154,7 +154,6 @@ describe('a machine that does not help', () => {
       for (const id of [...kept, after]) await expect(recall(member, id)).resolves.toMatchObject({ id })
       await isWell(member)
     },
-    90_000,
   )
 })
 

@@ -34,14 +34,14 @@ test('the main job is told and every row of its table is proved, and nothing sta
   ).toEqual([])
   expect({ code, rows: rowsOf(out).length }).toEqual({ code: 0, rows: ROWS })
   expect(await readdir(folder)).toEqual([])
-}, 120_000)
+})
 
 test('what fails is a row that is not proved, ends with 1, and leaves nothing behind either', async () => {
   const { code, out } = await harness('demo', '--vault', join(folder, 'nowhere'))
   expect(code).toBe(1)
   expect(rowsOf(out).at(-1)).toMatch(/^NO {3}the scenario came to its end +NOT_FOUND/)
   expect(await readdir(folder)).toEqual([])
-}, 60_000)
+})
 
 test('scenarios are listed; one that there is not is bad input', async () => {
   const { code, out } = await harness('list')

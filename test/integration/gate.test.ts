@@ -17,7 +17,7 @@ let node: LocalNode
 
 beforeAll(async () => {
   node = await nodes.spawn({ name: 'gate' })
-}, 30_000)
+})
 
 afterAll(async () => {
   await nodes.close()

@@ -112,52 +112,48 @@ async function hasMulticast(): Promise<boolean> {
 
 const isReachable = await hasMulticast()
 
-test.runIf(isReachable)(
-  'two nodes started by hand find each other on one machine and exchange a message',
-  async () => {
-    const nas = await start('nas', '--name', 'nas', '--port', String(await freePort()))
-    const friend = await start('friend', '--name', 'friend', '--port', String(await freePort()))
-    const { did } = await csb<{ did: string }>('status', '--data', friend)
-    await until(
-      async () => {
-        const { items } = await csb<Peers>('peers', '--data', nas)
-        return items.some((peer) => peer.did === did && peer.connected)
-      },
-      MEET_MS,
-      'they have found each other',
-    )
+test.runIf(isReachable)('two nodes started by hand find each other on one machine and exchange a message', async () => {
+  const nas = await start('nas', '--name', 'nas', '--port', String(await freePort()))
+  const friend = await start('friend', '--name', 'friend', '--port', String(await freePort()))
+  const { did } = await csb<{ did: string }>('status', '--data', friend)
+  await until(
+    async () => {
+      const { items } = await csb<Peers>('peers', '--data', nas)
+      return items.some((peer) => peer.did === did && peer.connected)
+    },
+    MEET_MS,
+    'they have found each other',
+  )
 
-    const clerk = ['--', 'node', 'apps/harness/agents/clerk.mjs']
-    const attach = [
-      'agent',
-      'attach',
-      'clerk',
-      '--data',
-      friend,
-      '--skill',
-      'report.write',
-      '--accept',
-      'anyone',
-      '--json',
-      ...clerk,
-    ]
-    const attached = script('csb', attach)
-    const [out] = await Promise.all([text(attached.stdout), once(attached, 'exit')])
-    expect(JSON.parse(out)).toMatchObject({ id: 'clerk' })
-    await until(
-      async () => {
-        const { items } = await csb<Peers>('find', '--capability', 'report.write', '--data', nas)
-        return items.some((found) => found.did === did)
-      },
-      MEET_MS,
-      'the agent is found by what it can do',
-    )
-    const { task } = await csb<Task>('send', 'clerk', 'Good morning', '--to', did, '--data', nas)
-    expect(task.status.state).toBe('TASK_STATE_COMPLETED')
-    expect(JSON.stringify(task)).toContain('processed without authority: absent')
-  },
-  180_000,
-)
+  const clerk = ['--', 'node', 'apps/harness/agents/clerk.mjs']
+  const attach = [
+    'agent',
+    'attach',
+    'clerk',
+    '--data',
+    friend,
+    '--skill',
+    'report.write',
+    '--accept',
+    'anyone',
+    '--json',
+    ...clerk,
+  ]
+  const attached = script('csb', attach)
+  const [out] = await Promise.all([text(attached.stdout), once(attached, 'exit')])
+  expect(JSON.parse(out)).toMatchObject({ id: 'clerk' })
+  await until(
+    async () => {
+      const { items } = await csb<Peers>('find', '--capability', 'report.write', '--data', nas)
+      return items.some((found) => found.did === did)
+    },
+    MEET_MS,
+    'the agent is found by what it can do',
+  )
+  const { task } = await csb<Task>('send', 'clerk', 'Good morning', '--to', did, '--data', nas)
+  expect(task.status.state).toBe('TASK_STATE_COMPLETED')
+  expect(JSON.stringify(task)).toContain('processed without authority: absent')
+})
 
 test.skipIf(isReachable)('nodes on one machine need multicast to find each other, and this machine has none', () => {
   expect(isReachable).toBe(false)

@@ -21,7 +21,7 @@ type Witnessed = {
   contradictions: { kind: string; origin: string; first: string; second: string }[]
 }
 
-const WAIT_MS = 15_000
+const WAIT_MS = 30_000
 
 let cluster: Cluster
 afterEach(() => cluster.close())

@@ -74,5 +74,5 @@ describe('a push that is refused', () => {
     const [, anew = ''] = /packed: git (-c \S+ repack -adF) first/.exec(refused.stderr) ?? []
     await git(...anew.split(' '), '-q')
     await git(...advised.split(' '), 'push', '-q', 'origin', 'HEAD:runs/large')
-  }, 60_000)
+  })
 })

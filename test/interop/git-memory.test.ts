@@ -63,5 +63,5 @@ describe('memory', () => {
       await once(child, 'exit')
       await rm(made.folder, { recursive: true, force: true })
     }
-  }, 120_000)
+  })
 })

@@ -31,7 +31,7 @@ describe('csb --help', () => {
       })
       expect(out).toMatch(/--data <dir>[^]+--json/)
     }
-  }, 60_000)
+  })
 
   test('csb lease says what is meant by what is not said', async () => {
     const { out } = await csb(['lease', '--help'])

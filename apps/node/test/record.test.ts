@@ -22,7 +22,7 @@ beforeAll(async () => {
   running = await csbStart(['--data', join(parent, 'node'), '--port', '0'])
   did = String(running.ready['did'])
   for (const word of ['one', 'two', 'three']) await node('note', 'add', word)
-}, 60_000)
+})
 afterAll(async () => {
   await running.stop()
   await rm(parent, { recursive: true, force: true })

@@ -112,7 +112,7 @@ describe('what stops an agent', () => {
       details: { timeoutMs: 1_500 },
     })
     const [leader = 0, child = 0] = (await readFile(pids, 'utf8')).split(' ').map(Number)
-    await until(() => !isAlive(leader) && !isAlive(child), 5_000, 'both processes are gone')
+    await until(() => !isAlive(leader) && !isAlive(child), 30_000, 'both processes are gone')
   })
 
   test('children it leaves behind do not outlive it, nor hold up its result', async () => {
@@ -125,7 +125,7 @@ describe('what stops an agent', () => {
       process.stdout.write('{"result":"ok"}\\n', () => process.exit(0))`
     await expect(run(source, {}, { timeoutMs: 10_000 })).resolves.toEqual([{ kind: 'result', result: { text: 'ok' } }])
     const child = Number(await readFile(pids, 'utf8'))
-    await until(() => !isAlive(child), 5_000, 'the child is gone')
+    await until(() => !isAlive(child), 30_000, 'the child is gone')
   })
 
   test('more output than its bound ends it', async () => {
@@ -155,7 +155,7 @@ describe('what stops an agent', () => {
     )
     const first = (await events.next()).value as { text: string }
     await events.return()
-    await until(() => !isAlive(Number(first.text)), 5_000, 'the process is gone')
+    await until(() => !isAlive(Number(first.text)), 30_000, 'the process is gone')
   })
 })
 

@@ -103,7 +103,7 @@ describe('following', () => {
       before = views
       return same
     }
-    await until(isStill, 2_000, 'it stands still', 50)
+    await until(isStill, 30_000, 'it stands still', 50)
     await happen(id, completed)
     expect(kinds(await events)).toEqual(['statusUpdate'])
   })
@@ -134,7 +134,7 @@ describe('waiting', () => {
     stop.abort(new Error('gone'))
     await expect(waiting).rejects.toThrow('gone')
     await happen(id, completed)
-    expect((await until(() => waitForTask(store, bus, { owner, id }), 1_000, 'the end')).status.state).toBe(
+    expect((await until(() => waitForTask(store, bus, { owner, id }), 30_000, 'the end')).status.state).toBe(
       'TASK_STATE_COMPLETED',
     )
   })

@@ -346,7 +346,7 @@ describe('kill -9', () => {
     const { folder, lines, end } = await killed('during')
     expect(lines).toEqual([])
     expect(end).toBe('SIGKILL')
-    const store = await until(() => openStore(folder), 5000, 'the lock of the killed process is free')
+    const store = await until(() => openStore(folder), 30_000, 'the lock of the killed process is free')
     onTestFinished(() => store.close())
     expect(actsOf(store.view())).toBe(0)
     const [entry] = await listCards(store.view())
@@ -359,7 +359,7 @@ describe('kill -9', () => {
 
   test('at any moment: a card is approved if and only if its act happened', async () => {
     const { folder, lines } = await killed('loop')
-    const store = await until(() => openStore(folder), 5000, 'the lock of the killed process is free')
+    const store = await until(() => openStore(folder), 30_000, 'the lock of the killed process is free')
     onTestFinished(() => store.close())
     const entries = await listCards(store.view(), { all: true })
     const approved = entries.filter(({ state }) => state === 'approved')

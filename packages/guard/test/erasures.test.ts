@@ -104,7 +104,7 @@ describe('the disk after forgetting', () => {
     const stored = storedOf(node.store, node.home.id, erase.oids)
     const done = finishErasures(node.store)
     const isDeleted = () => !node.store.view().has(key('object', node.home.id, erase.oids[0] ?? ''))
-    await until(isDeleted, 5000, 'the first attempt has deleted')
+    await until(isDeleted, 30_000, 'the first attempt has deleted')
     await reader.close()
     expect(await done).toMatchObject([{ remains: [], scanned: true }])
     expect(await scanFiles(node.store.directory, stored)).toEqual([])
@@ -150,7 +150,7 @@ describe('a node that is killed', () => {
     expect(markers).toHaveLength(1)
     expect(await scanFiles(folder, markers)).not.toEqual([])
 
-    const store = await until(() => openStore(folder), 5000, 'the lock of the killed process is free')
+    const store = await until(() => openStore(folder), 30_000, 'the lock of the killed process is free')
     onTestFinished(() => store.close())
     expect(await finishErasures(store)).toMatchObject([{ home: home.id, id, cleared: 1, remains: [], scanned }])
     expect(await scanFiles(folder, markers)).toEqual([])

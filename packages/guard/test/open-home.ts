@@ -7,7 +7,7 @@ import { OWNER_PRIVATE, createKeyPair, type KeyPair, type Label } from '@csb/cor
 import { commitFiles, createHome, type Home } from '@csb/files'
 import { createNotes, deleteNote, getNote, renderNote, type Note } from '@csb/memory'
 import { openStore, type Store } from '@csb/store'
-import { forgetNote } from '../src/index.ts'
+import { forgetNotes } from '../src/index.ts'
 
 export const NOW = 1_800_000_000_000
 export const ALL = { level: 'sealed', tags: ['health', 'work'] } as const
@@ -54,8 +54,12 @@ export function nodeOf(store: Store, home: Home, key: KeyPair = createKeyPair())
     },
     softDelete: (id: string) =>
       store.transact((tx) => deleteNote(tx, { ...words(), id, actor: key.did, clearance: ALL })),
-    forget: (id: string, reason = 'asked to') =>
-      store.transact((tx) => forgetNote(tx, { ...words(), id, reason, key })),
+    forget: async (id: string, reason = 'asked to') => {
+      const done = await store.transact((tx) => forgetNotes(tx, { ...words(), ids: [id], reason, key }))
+      const [tombstone, erase] = [done.tombstones[0], done.erase[0]]
+      if (tombstone === undefined || erase === undefined) throw new Error('nothing was forgotten')
+      return { tombstone, erase, commit: done.commit }
+    },
     get: (id: string) => getNote(store.view(), home.id, id, ALL, { includeDeleted: true }),
     copy: async (branch: string, path: string, note: Note): Promise<void> => {
       const changes = [{ path, bytes: renderNote(note) }]

@@ -99,7 +99,7 @@ describe('A2A-001 the stock client, A2A 1.0', () => {
   test('A2A-OP-3.1.6 subscribes, and a cancel from elsewhere ends the stream', async () => {
     const task = await send(client, say('hang', {}, true))
     const events = Array.fromAsync(client.resubscribeTask({ tenant: '', id: task.id }))
-    await until(() => door.service.asked.at(-1)?.operation === 'agents.subscribe', 2_000, 'the subscription')
+    await until(() => door.service.asked.at(-1)?.operation === 'agents.subscribe', 30_000, 'the subscription')
     await client.cancelTask({ tenant: '', id: task.id, metadata: {} })
     expect(kinds(await events).at(-1)).toBe('statusUpdate')
   })

@@ -278,11 +278,11 @@ describe('streams', () => {
       text += chunk.toString()
     })
     stream.on('error', () => undefined)
-    await until(() => text.includes(': keep-alive'), 3_000, 'a heartbeat')
+    await until(() => text.includes(': keep-alive'), 30_000, 'a heartbeat')
     const { signal } = door.service.asked.at(-1)?.options ?? {}
     expect(signal?.aborted).toBe(false)
     stream.destroy()
-    await until(() => signal?.aborted === true, 3_000, 'the source is told')
+    await until(() => signal?.aborted === true, 30_000, 'the source is told')
     expect((await call(rpc('GetTask', { id }))).result).toMatchObject({ id, status: { state: 'TASK_STATE_WORKING' } })
   })
 
@@ -312,7 +312,7 @@ describe('streams', () => {
         before = given
         return isStill
       },
-      10_000,
+      30_000,
       'the source stands still',
       300,
     )

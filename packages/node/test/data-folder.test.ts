@@ -47,7 +47,7 @@ describe('writing', () => {
       await writeText(directory, 'config', 'old')
       const writer = spawn(process.execPath, ['--conditions=csb-source', WRITER, directory], { stdio: 'inherit' })
       const ended = once(writer, 'exit')
-      await until(async () => (await readText(directory, 'config')) !== 'old', 20_000, 'it writes')
+      await until(async () => (await readText(directory, 'config')) !== 'old', 30_000, 'it writes')
       writer.kill('SIGKILL')
       await ended
       expect(await readText(directory, 'config')).toMatch(/^(\d)\1{199999}$/)

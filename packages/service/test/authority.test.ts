@@ -258,7 +258,7 @@ describe('what a delegated run may reach', () => {
         const task = await taskIn(house, speaker.key.did, started.id, 'TASK_STATE_WORKING')
         return (task.artifacts?.length ?? 0) > 0 ? shownBy(task) : undefined
       },
-      10_000,
+      30_000,
       'the agent has told its token',
     )
     const token: Caller = { kind: 'bearer', token: shown.env['CSB_TOKEN'] ?? '', door: 'http' }

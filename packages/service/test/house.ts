@@ -298,7 +298,7 @@ export const taskIn = (house: House, owner: string, id: string, state: string): 
       const task = (await getTask(house.store.view(), owner, id)) as unknown as Task
       return task.status.state === state ? task : undefined
     },
-    10_000,
+    30_000,
     `${id} is ${state}`,
   )
 

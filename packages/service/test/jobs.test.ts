@@ -70,9 +70,13 @@ describe('while it runs', () => {
     const network = createNetwork()
     const house = await createHouse({ network })
     const jobs = await startJobs(house.parts, house.service)
-    await until(() => network.published.length > 0, 5000, 'the first record')
+    await until(() => network.published.length > 0, 30_000, 'the first record')
     await attach(house)
-    await until(() => network.published.at(-1)?.capabilities.includes('report.write'), 5000, 'a record with the skill')
+    await until(
+      () => network.published.at(-1)?.capabilities.includes('report.write'),
+      30_000,
+      'a record with the skill',
+    )
     await jobs.stop()
     expect(network.published.at(-1)).toMatchObject({ withdrawn: true, capabilities: [], agents: [], addresses: [] })
     const numbers = network.published.map(({ seq }) => seq)
@@ -90,7 +94,7 @@ describe('while it runs', () => {
     network.away.clear()
     const arrived = await until(
       () => laptop.owned<{ id: string }>('memory.get', { id }).catch(() => undefined),
-      10_000,
+      30_000,
       'the note is there',
     )
     expect(arrived.id).toBe(id)
@@ -110,7 +114,7 @@ describe('while it runs', () => {
     }
     const jobs = await startJobs(nas.parts, failing)
     onTestFinished(() => jobs.stop())
-    await until(() => asked > 3, 5000, 'several rounds')
+    await until(() => asked > 3, 30_000, 'several rounds')
     expect(nas.logged.join('\n')).toContain('DISK_FULL')
   })
 })

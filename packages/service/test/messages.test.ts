@@ -141,7 +141,7 @@ describe('a task', () => {
     await attach(house)
     const { id } = await send(house, 'hang', {}, { returnImmediately: true })
     await house.owned('agents.cancelTask', { agent: 'clerk', params: { id } })
-    await until(() => house.parts.runs.active.size === 0, 5000, 'the agent has ended')
+    await until(() => house.parts.runs.active.size === 0, 30_000, 'the agent has ended')
     const task = await taskIn(house, house.owner.did, id, 'TASK_STATE_CANCELED')
     expect(task.id).toBe(id)
     await house.owned('agents.cancelTask', { agent: 'clerk', params: { id } })
@@ -193,7 +193,7 @@ describe('a task', () => {
     await house.owned('agents.cancelTask', { agent: 'clerk', params: { id: first.id } })
     await taskIn(house, house.owner.did, second.id, 'TASK_STATE_COMPLETED')
     await taskIn(house, house.owner.did, third.id, 'TASK_STATE_CANCELED')
-    await until(() => house.parts.runs.active.size === 0, 5000, 'nothing runs')
+    await until(() => house.parts.runs.active.size === 0, 30_000, 'nothing runs')
   })
 
   test('one sender does not take all the room', async () => {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { until } from '@csb/core'
 import { attach, createHouse, messageOf, type House, type Task } from './house.ts'
 
-const WAIT_MS = 10_000
+const WAIT_MS = 30_000
 
 const entriesOf = async (house: House, run: string) => (await house.records()).filter((entry) => entry.run === run)
 

@@ -8,7 +8,7 @@ import { bytesOf, ended, pairsOf, startWriter, testFolder, testStore } from './f
 test('a second process on the same folder is told who holds it', async () => {
   const directory = join(await testFolder(), 'db')
   const holder = startWriter(directory, 'hold')
-  await until(() => holder.lines.includes('open'), 10_000, 'the other process opens the store')
+  await until(() => holder.lines.includes('open'), 30_000, 'the other process opens the store')
   await expect(openStore(directory)).rejects.toMatchObject({ code: 'HOME_LOCKED', details: { pid: holder.child.pid } })
   holder.child.kill('SIGKILL')
   await ended(holder)
@@ -62,7 +62,7 @@ test('a process killed in the middle of writing loses nothing it acknowledged, a
   const acknowledged = new Set<number>()
   for (let round = 0; round < 3; round++) {
     const writer = startWriter(join(folder, 'db'), 'write')
-    await until(() => writer.lines.length > 60 + round * 77, 20_000, 'it has written some')
+    await until(() => writer.lines.length > 60 + round * 77, 30_000, 'it has written some')
     writer.child.kill('SIGKILL')
     await ended(writer)
     for (const line of writer.lines) if (line !== 'open') acknowledged.add(Number(line))
@@ -82,7 +82,7 @@ test('a process killed in the middle of writing loses nothing it acknowledged, a
 test('what is left of a process is opened and written on', async () => {
   const folder = await testFolder()
   const writer = startWriter(join(folder, 'db'), 'write')
-  await until(() => writer.lines.length > 20, 20_000, 'it has written some')
+  await until(() => writer.lines.length > 20, 30_000, 'it has written some')
   writer.child.kill('SIGKILL')
   await ended(writer)
   const store = await testStore(folder)

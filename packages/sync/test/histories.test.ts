@@ -135,6 +135,5 @@ describe('random histories', () => {
         { numRuns: 40, endOnFailure: false },
       )
     },
-    120_000,
   )
 })

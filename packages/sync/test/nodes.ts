@@ -13,7 +13,7 @@ import {
   type Level,
 } from '@csb/core'
 import { createHome, getRef, listFiles, readCommit } from '@csb/files'
-import { forgetNote, getTombstone, listTombstones } from '@csb/guard'
+import { forgetNotes, getTombstone, listTombstones } from '@csb/guard'
 import { deleteNote, getNote, listStates, nextHlc, putNotes, type Note, type NoteState } from '@csb/memory'
 import { openStore, type Store } from '@csb/store'
 import { syncSession, takeArrival, type SyncReport } from '../src/index.ts'
@@ -100,7 +100,7 @@ export async function createNode(name: string, owner: string): Promise<Node> {
       await store.transact((tx) => deleteNote(tx, { ...words(), id, actor: key.did, clearance: ALL }))
     },
     forget: async (id) => {
-      await store.transact((tx) => forgetNote(tx, { ...words(), id, reason: 'asked to', key }))
+      await store.transact((tx) => forgetNotes(tx, { ...words(), ids: [id], reason: 'asked to', key }))
     },
     tombstones: async () => {
       const ids: string[] = []

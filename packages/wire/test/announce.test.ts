@@ -108,7 +108,7 @@ describe('announcing', () => {
     await right.wire.peers.dial(middle.address())
     const record = recordOf(left.key, { capabilities: ['chess'] })
     await left.wire.peers.publish(record)
-    await until(() => right.book.highest(left.wire.did) !== undefined, 15_000, 'the record is heard')
+    await until(() => right.book.highest(left.wire.did) !== undefined, 30_000, 'the record is heard')
     await left.stop()
     await middle.stop()
     // nobody is left to ask

@@ -34,7 +34,7 @@ async function connectAll(members: readonly Member[]): Promise<void> {
     }
   }
   const full = () => members.every(({ host }) => host.routingPeers() === members.length - 1)
-  await until(full, 20_000, 'routing tables fill')
+  await until(full, 30_000, 'routing tables fill')
 }
 
 /** Put a value as a stranger would: whatever it is, without asking our rules. */
@@ -63,12 +63,12 @@ describe('records in the DHT', () => {
     const [first, second, third, seeker] = nodes
     if (first === undefined || second === undefined || third === undefined || seeker === undefined) throw new Error()
     const routing = async () => (await seeker.wire.peers.list()).filter(({ connected }) => connected).length === 3
-    await until(routing, 10_000, 'all are connected')
+    await until(routing, 30_000, 'all are connected')
     for (const node of [first, second, third])
       await node.wire.peers.publish(recordOf(node.key, { capabilities: ['chess'] }))
     await until(
       async () => (await seeker.wire.peers.findProviders('chess', 10)).length === 3,
-      15_000,
+      30_000,
       'three providers are found',
     )
     expect(await seeker.wire.peers.findProviders('chess', 2)).toHaveLength(2)
@@ -77,7 +77,7 @@ describe('records in the DHT', () => {
     await second.wire.peers.publish(recordOf(second.key, { seq: 2, withdrawn: true }))
     await until(
       async () => (await seeker.wire.peers.findProviders('chess', 5)).map(({ did }) => did).join() === third.wire.did,
-      15_000,
+      30_000,
       'only the one that still offers it is left',
     )
   })
@@ -100,7 +100,7 @@ describe('records in the DHT', () => {
     // what the server hands out is still the fifth
     const reader = await startMember()
     await reader.host.libp2p.dial(server.host.libp2p.getMultiaddrs())
-    await until(() => reader.host.routingPeers() >= 1, 10_000, 'the reader knows the server')
+    await until(() => reader.host.routingPeers() >= 1, 30_000, 'the reader knows the server')
     expect((await reader.discovery.findRecord(key.did))?.seq).toBe(5)
   })
 
@@ -132,7 +132,7 @@ describe('records in the DHT', () => {
     // a seeker that has seen nothing yet, so that the old record passes its own rule too
     const seeker = await startMember()
     for (const { host } of members) await seeker.host.libp2p.dial(host.libp2p.getMultiaddrs())
-    await until(() => seeker.host.routingPeers() === 2, 15_000, 'the seeker knows all')
+    await until(() => seeker.host.routingPeers() === 2, 30_000, 'the seeker knows all')
     expect((await seeker.discovery.findRecord(key.did))?.seq).toBe(2)
   })
 
@@ -143,11 +143,11 @@ describe('records in the DHT', () => {
     await ghost.discovery.put(recordOf(live, { capabilities: ['chess'] }))
     // the ghost goes, and the server and the seeker forget where it lives
     await ghost.host.stop()
-    await until(() => server.host.libp2p.getConnections().length === 1, 5_000, 'the ghost has left')
+    await until(() => server.host.libp2p.getConnections().length === 1, 30_000, 'the ghost has left')
     await server.host.libp2p.peerStore.delete(ghost.host.libp2p.peerId)
     const late = await startMember()
     await late.host.libp2p.dial(server.host.libp2p.getMultiaddrs())
-    await until(() => late.host.routingPeers() >= 1, 10_000, 'the newcomer knows the server')
+    await until(() => late.host.routingPeers() >= 1, 30_000, 'the newcomer knows the server')
     const errors: unknown[] = []
     const { cid } = await providerKey('chess')
     for await (const event of late.host.libp2p.services.dht.findProviders(cid, {
@@ -173,9 +173,9 @@ describe('records in the DHT', () => {
     await early.wire.peers.publish(record)
     const late = await startNode()
     await late.wire.peers.dial(early.address())
-    await until(() => late.book.highest(early.wire.did)?.seq === 1, 10_000, 'the record arrives')
+    await until(() => late.book.highest(early.wire.did)?.seq === 1, 30_000, 'the record arrives')
     const wasPut = () => early.events.some(({ event, details }) => event === 'wire.published' && details['peers'] === 1)
-    await until(wasPut, 10_000, 'it is in the DHT too, and not only announced')
+    await until(wasPut, 30_000, 'it is in the DHT too, and not only announced')
   })
 
   test('a peer of which only a record is known is dialled at the addresses of the record', async () => {
@@ -187,7 +187,7 @@ describe('records in the DHT', () => {
     await client.wire.peers.dial(middle.address())
     await server.wire.peers.dial(middle.address())
     await server.wire.peers.publish(recordOf(server.key, { addresses: [server.address()] }))
-    await until(() => middle.book.highest(server.wire.did) !== undefined, 10_000, 'the record arrives')
+    await until(() => middle.book.highest(server.wire.did) !== undefined, 30_000, 'the record arrives')
     expect(await client.wire.peers.card(server.wire.did, 'echo', null)).toEqual({ name: 'echo' })
   })
 })

@@ -60,7 +60,7 @@ describe('envelopes', () => {
           })
           for (let n = 0; ; n++) {
             yield { id: envelope.id, body: { n }, done: false }
-            if (n > 3) await until(() => stopped, 10_000, 'the caller leaves')
+            if (n > 3) await until(() => stopped, 30_000, 'the caller leaves')
             if (stopped) return
           }
         },
@@ -76,7 +76,7 @@ describe('envelopes', () => {
       if (got.length === 4) break
     }
     expect(got).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }])
-    await until(() => stopped, 5_000, 'the service is told that the caller left')
+    await until(() => stopped, 30_000, 'the service is told that the caller left')
   })
 
   test('a caller that gives up on the shared stream stops the other side and leaves the stream usable', async () => {
@@ -104,7 +104,7 @@ describe('envelopes', () => {
     expect(other).toHaveLength(1)
     gaveUp.abort()
     await expect(waiting).rejects.toMatchObject({ code: 'TIMEOUT' })
-    await until(() => stopped === 1, 5_000, 'the service is told')
+    await until(() => stopped === 1, 30_000, 'the service is told')
     expect(await collect(client.wire.peers.request(envelopeTo(server, client)))).toHaveLength(1)
   })
 

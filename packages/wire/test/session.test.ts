@@ -84,7 +84,7 @@ describe('sessions', () => {
     expect(await port.receive()).toBe('in')
     stop.abort()
     await expect(port.receive()).rejects.toMatchObject({ name: 'NodeError' })
-    await until(() => told !== undefined, 3_000, 'the other side is told')
+    await until(() => told !== undefined, 30_000, 'the other side is told')
     expect(told).toMatchObject({ code: 'PEER_UNREACHABLE' })
   })
 

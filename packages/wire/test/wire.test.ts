@@ -49,14 +49,14 @@ describe('a node on the network', () => {
   test('a blocked peer is cut off in both directions, and let in again a pinned one is back at once', async () => {
     const [a, b] = [await startNode({ answers: echo }), await startNode({ answers: echo })]
     a.wire.pin(b.address())
-    await until(() => isConnected(a, b), 5_000, 'the pinned peer is connected')
+    await until(() => isConnected(a, b), 30_000, 'the pinned peer is connected')
     await a.wire.block([b.wire.did])
-    await until(async () => !(await isConnected(b, a)), 5_000, 'the connection is closed')
+    await until(async () => !(await isConnected(b, a)), 30_000, 'the connection is closed')
     await expect(a.wire.peers.dial(b.address())).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
     await b.wire.peers.dial(a.address()).catch(() => undefined)
     await expect(collect(b.wire.peers.request(envelopeTo(a, b)))).rejects.toMatchObject({ code: 'PEER_UNREACHABLE' })
     a.wire.unblock([b.wire.did])
-    await until(() => isConnected(a, b), 5_000, 'the pinned peer is back')
+    await until(() => isConnected(a, b), 30_000, 'the pinned peer is back')
     expect(await collect(a.wire.peers.request(envelopeTo(b, a)))).toHaveLength(1)
   })
 
@@ -70,11 +70,11 @@ describe('a node on the network', () => {
     const keeper = await startNode()
     keeper.wire.pin(address)
     const again = await startNode({ key, directory: folder, listen: [`/ip4/127.0.0.1/tcp/${port}`] })
-    await until(() => isConnected(keeper, again), 10_000, 'it is connected')
+    await until(() => isConnected(keeper, again), 30_000, 'it is connected')
     await again.stop()
-    await until(async () => !(await isConnected(keeper, again)), 5_000, 'it is gone')
+    await until(async () => !(await isConnected(keeper, again)), 30_000, 'it is gone')
     const third = await startNode({ key, directory: folder, listen: [`/ip4/127.0.0.1/tcp/${port}`] })
-    await until(() => isConnected(keeper, third), 10_000, 'it is connected again')
+    await until(() => isConnected(keeper, third), 30_000, 'it is connected again')
     await third.stop()
     await rm(folder, { recursive: true, force: true })
   })
@@ -87,7 +87,7 @@ describe('a node on the network', () => {
     await before.wire.peers.dial(server.address())
     await until(
       async () => ((await before.wire.peers.list())[0]?.addresses ?? []).some((address) => address.includes('/tcp/')),
-      5_000,
+      30_000,
       'known',
     )
     await before.stop()
@@ -104,6 +104,6 @@ describe('a node on the network', () => {
 describe('two nodes on one network', () => {
   test('find each other without any configuration and end with one connection', async () => {
     const [a, b] = [await startNode({ mdns: true }), await startNode({ mdns: true })]
-    await until(async () => (await isConnected(a, b)) && (await isConnected(b, a)), 10_000, 'they found each other')
+    await until(async () => (await isConnected(a, b)) && (await isConnected(b, a)), 30_000, 'they found each other')
   })
 })
