@@ -32,6 +32,8 @@ export type LeaseRequest = {
   readonly action: LeaseAction
   /** `/`-rooted canonical path; absent where the action is not about a file */
   readonly path?: string
+  /** it is about all that lies below the path too: nothing of that may be denied */
+  readonly below?: true
   /** absent where the action is not about a branch */
   readonly branch?: string
   /** what is read or sent bears this label; what is written will bear it */
@@ -109,7 +111,9 @@ export function allows(lease: Lease, request: LeaseRequest): Verdict {
   if (request.path !== undefined) {
     const { path } = request
     if (!isCanonicalPath(path) || !(lease.paths ?? []).some((outer) => isPathWithin(path, outer))) return no('paths')
-    if ((lease.deny_paths ?? []).some((denied) => isPathWithin(path, denied))) return no('deny_paths')
+    const isDenied = (denied: string) =>
+      isPathWithin(path, denied) || (request.below === true && isPathWithin(denied, path))
+    if ((lease.deny_paths ?? []).some(isDenied)) return no('deny_paths')
   }
   if (request.branch !== undefined) {
     const { branch } = request

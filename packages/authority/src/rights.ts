@@ -4,7 +4,7 @@
  * The sender asks at send time. Without a grant that holds there is no clearance at all, not even for public.
  * @clause L4.2
  */
-import { EVERY_TAG, LEVELS, type Clearance } from '@csb/core'
+import { EVERY_TAG, LEVELS, type Clearance, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
 import { isKeyOf } from './key-statement.ts'
@@ -14,6 +14,9 @@ import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
 import { checkFresh, takeStatuses } from './status.ts'
 import { chainsOfHolder } from './stored-grants.ts'
+
+/** What a label can be least: a lease with a floor above it does not reach every note. */
+const PUBLIC: Label = { level: 'public', integrity: 'external', tags: [] }
 
 /** The branch that holds a home's notes. */
 const MEMORY = 'memory'
@@ -91,8 +94,10 @@ function rightsUnder(view: View, chain: readonly unknown[], asked: Asked): Right
     const { lease } = verifyFor(view, chain, asked)
     if (lease === null) return undefined
     const location = locationOf(asked.self, asked.home.id)
-    const may = (action: LeaseAction) => allows(lease, { location, action, branch: MEMORY }).ok
-    return { clearance: may('read') || may('list') ? clearanceOfLease(lease) : undefined, mayWrite: may('write') }
+    // a session shows and takes the branch as a whole, by label alone: a lease for a part of it gives no session
+    const whole = { location, path: '/', below: true, branch: MEMORY } as const
+    const may = (action: LeaseAction) => allows(lease, { ...whole, action, label: PUBLIC }).ok
+    return { clearance: may('read') ? clearanceOfLease(lease) : undefined, mayWrite: may('read') && may('write') }
   } catch (error) {
     if (reasonOf(error) === undefined) throw error
     return undefined

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { random, sha256Hex, toHex } from '@csb/core'
+import { random, sha256Hex, toHex, type Lease } from '@csb/core'
 import { key, scanFiles, type Store } from '@csb/store'
 import {
   appendRecord,
@@ -205,8 +205,18 @@ describe('L4.2 what a peer may see of a home', () => {
       clearance: { level: 'private', tags: ['health', 'work'] },
       mayWrite: true,
     })
-    expect(await rightsWith(toPeer(wideLease({ actions: ['list'] })))).toMatchObject({ mayWrite: false })
+    expect(await rightsWith(toPeer(wideLease({ actions: ['read'] })))).toMatchObject({ mayWrite: false })
+    expect(await rightsWith(toPeer(wideLease({ label_floor: 'trusted' })))).toMatchObject({ mayWrite: false })
     expect(await rightsWith()).toEqual(NOTHING)
+  })
+
+  test.each<[string, Partial<Lease>]>([
+    ['only the names', { actions: ['list'] }],
+    ['writing unseen', { actions: ['write'] }],
+    ['a folder of it', { paths: ['/notes/2026'] }],
+    ['all but a folder of it', { deny_paths: ['/notes/2026'] }],
+  ])('L4.2 is nothing where the lease gives %s: a session shows and takes the whole branch', async (_, lease) => {
+    expect(await rightsWith(toPeer(wideLease(lease)))).toEqual(NOTHING)
   })
 
   test('L4.2 is nothing without one: other holder, other node, other home, other branch, other owner', async () => {

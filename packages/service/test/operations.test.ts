@@ -78,6 +78,13 @@ describe('notes', () => {
     }
     await expect(house.service.perform(agent, 'memory.list', {})).resolves.toMatchObject({ items: [] })
     await expect(house.service.perform(agent, 'files.list', { branch: 'memory' })).resolves.toMatchObject({ items: [] })
+    // nor by what speaks of all files at once
+    expect(await codeOf(house.service.perform(agent, 'files.log', { branch: 'memory' }))).toBe('SCOPE_EXCEEDED')
+    // nor by a new one, which would lie there
+    const before = await house.dump()
+    const asked = house.service.perform(agent, 'memory.create', noteOf('another'))
+    await expect(asked).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED', details: { field: 'deny_paths' } })
+    expect(await house.dump()).toEqual(before)
   })
 
   test('L1.2 take the right to read, not only to list', async () => {

@@ -144,7 +144,7 @@ export const filesOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     // messages speak of whatever was changed, wherever it lies
-    needs: (input: At, parts) => ({ ...reading(input, parts), path: '/', label: EVERYTHING }),
+    needs: (input: At, parts) => ({ ...reading(input, parts), path: '/', below: true as const, label: EVERYTHING }),
     run: (context: Context, input: At & { limit?: number }) => ({
       items: readLog(context.view, {
         home: homeOf(input, context),

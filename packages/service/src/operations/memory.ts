@@ -3,7 +3,16 @@ import { OWNER_PRIVATE, fail, formatLabel, isWithin, joinLabels, parseLabel, typ
 import { finishErasures, forgetNote, isForgotten } from '@csb/guard'
 import { createNotes, deleteNote, getNote, levelOf, listNotes, notePath, restoreNote, type Note } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
+import {
+  EVERYTHING,
+  checkReach,
+  homeOf,
+  locationOf,
+  reaches,
+  type Context,
+  type Operation,
+  type Parts,
+} from '../operation.ts'
 
 type Home = { readonly home?: string }
 type Item = { readonly entry: unknown; readonly label?: string; readonly extra?: Readonly<Record<string, unknown>> }
@@ -82,6 +91,10 @@ async function create(context: Context, home: string, items: readonly Item[], ex
         levelMap: context.identity.memory_level_map,
         now: context.clock.now(),
       })
+      // where a note lies follows from its id
+      for (const { entry } of made.notes) {
+        checkReach(context, { ...place({ home }, context), action: 'write', path: `/${notePath(entry.id)}` })
+      }
       return { ...made, kept: [...made.kept, ...gone] }
     },
     ({ commit, notes }) => ({ home, branch: BRANCH, commit, notes: notes.map(({ entry }) => entry.id) }),

@@ -61,7 +61,11 @@ export const mergeOperations: readonly Operation[] = [
     input: 'FilesRemoveBranch',
     kind: 'write',
     open: 'lease',
-    needs: (input: Branch, parts: Parts) => ({ ...on('write', input.branch, input, parts), path: '/' }),
+    needs: (input: Branch, parts: Parts) => ({
+      ...on('write', input.branch, input, parts),
+      path: '/',
+      below: true as const,
+    }),
     run: (context: Context, input: Branch & { expect?: string }) => {
       const home = homeOf(input, context)
       return context.write(
@@ -263,7 +267,7 @@ async function restore(context: Context, input: Restoring) {
   const now = context.clock.now()
   if (path === undefined) {
     const { as = branch } = input
-    checkReach(context, { ...on('write', as, input, context), path: '/' })
+    checkReach(context, { ...on('write', as, input, context), path: '/', below: true })
     const wanted = { now, as, ...(deletedBy === undefined ? {} : { head: deletedBy }) }
     return context.write(
       async (tx) => ({ home, branch: as, of: branch, head: (await restoreBranch(tx, home, branch, wanted)).commit }),
