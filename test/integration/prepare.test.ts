@@ -24,7 +24,7 @@ async function prepare(npm: string) {
 test('a long install says every few seconds that it goes on', async () => {
   const { status, stdout, stderr } = await prepare('sleep 4')
   expect({ status, stdout }).toEqual({ status: 0, stdout: '' })
-  expect(stderr).toMatch(/^csb: installing what package-lock\.json names[^\n]+\ncsb: installing, 3 s\n$/)
+  expect(stderr).toMatch(/^csb: installing what package-lock\.json names[^\n]+\n(?:csb: installing, \d+ s\n)+$/)
 })
 
 test('an install that failed says what to do', async () => {

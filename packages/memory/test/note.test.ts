@@ -153,9 +153,9 @@ describe('hostile front matter is MALFORMED', () => {
 
   test('many thousand keys cost no more than a moment', () => {
     const keys = Array.from({ length: 9000 }, (_, at) => `k${at}`).join(',')
-    const since = performance.now()
+    const since = process.cpuUsage().user
     parseNote(utf8(`---\n${WELL}\nx: {${keys}}\n---\n\nx\n`))
-    expect(performance.now() - since).toBeLessThan(5_000)
+    expect(process.cpuUsage().user - since).toBeLessThan(5_000_000)
   })
 
   test('random bytes and random YAML throw nothing else', () => {

@@ -164,7 +164,8 @@ describe('records in the DHT', () => {
     const start = performance.now()
     expect(await alone.discovery.findRecord(createKeyPair().did)).toBeUndefined()
     expect(await alone.discovery.findProviders('chess', 3)).toEqual([])
-    expect(performance.now() - start).toBeLessThan(1_000)
+    // neither waited for an answer until its time was over
+    expect(performance.now() - start).toBeLessThan(LIMITS.dhtTimeoutMs)
   })
 
   test('a record is put again when the first peers come after it was published', async () => {
