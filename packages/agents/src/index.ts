@@ -14,7 +14,7 @@ export {
   type AgentRecordInput,
 } from './record.ts'
 export type { AgentEvent, AgentResult } from './output.ts'
-export { createReply, failureUpdate } from './reply.ts'
+export { createReply, endedUpdate, failureUpdate } from './reply.ts'
 export { readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'
 export { TASKS_SEND, toTasksSend } from './tasks-send.ts'

@@ -93,6 +93,24 @@ export function failureUpdate(error: unknown, now: number, shown: { readonly det
   }
 }
 
+/**
+ * What happens to a task whose run was ended since what it rested on ended: it is canceled, and says why.
+ * @param why a word of the closed list of reasons
+ * @param now ms since epoch
+ */
+export function endedUpdate(error: unknown, why: string, now: number): TaskUpdate {
+  const { code } = toNodeError(error)
+  return {
+    statusUpdate: {
+      status: {
+        state: 'TASK_STATE_CANCELED',
+        message: agentMessage(`ended, its authority does not hold: ${why}`, now),
+      },
+      metadata: { [ERROR_EXTENSION]: { code, retryable: false, reason: why } },
+    },
+  }
+}
+
 function toldOf(details: Readonly<Record<string, unknown>>): JsonObject {
   const told = TOLD.flatMap((name) => {
     const value = details[name]

@@ -22,7 +22,7 @@ export {
   type AuthorityInit,
 } from './message.ts'
 export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } from './message-check.ts'
-export type { Claim } from './spoken.ts'
+export { checkSpoken, type Claim } from './spoken.ts'
 export {
   currentKey,
   isKeyOf,

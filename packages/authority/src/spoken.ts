@@ -8,6 +8,7 @@ import { LIMITS } from '@csb/core'
 import type { View } from '@csb/store'
 import { isAtMost, isScopeWithin, LEVEL_RANKS, type Rank } from './rank.ts'
 import { refuse } from './reasons.ts'
+import { effectiveNow } from './record.ts'
 import { trusted, type TrustEntry } from './trust.ts'
 
 /** What DEL-002 2.2 asks of an authority, and no more: it claims, and proves nothing. */
@@ -51,6 +52,16 @@ export function spokenFor(view: View, sender: string | undefined): TrustEntry & 
   const entry = sender === undefined ? undefined : trusted(view, sender)
   const speaks = entry?.speaks ?? null
   return entry === undefined || speaks === null ? refuse('untrusted_root') : { ...entry, speaks }
+}
+
+/**
+ * Does what the owner wrote down of the sender still stand?
+ * @param now ms since epoch
+ * @throws GRANT_INVALID with `untrusted_root`, `expired`
+ */
+export function checkSpoken(view: View, sender: string, now: number): void {
+  const { speaks } = spokenFor(view, sender) as TrustEntry
+  if ((speaks?.until ?? now + 1) <= effectiveNow(view, now)) refuse('expired')
 }
 
 /**

@@ -6,10 +6,12 @@
 import { deadline, delay, isNodeError, type Grant, type Status } from '@csb/core'
 import {
   checkFresh,
+  effectiveNow,
   issueStatus,
   latestStatus,
   statusKeysOf,
   takeStatuses,
+  trusted,
   verifyChain,
   isRevoked,
 } from '@csb/authority'
@@ -89,9 +91,9 @@ async function ask(parts: Parts, did: string, issuers: readonly string[], chain:
 }
 
 /** How long a chain may go without a look: a third of the time in which a revocation must count. */
-const turnOf = (chain: Chain): number => {
+const turnOf = (chain: Chain, mostMs = MOST_TURN_MS): number => {
   const bounds = chain.map(({ delegation }) => delegation.revocation.max_age_ms / 3)
-  return Math.max(LEAST_TURN_MS, Math.min(MOST_TURN_MS, ...bounds))
+  return Math.max(LEAST_TURN_MS, Math.min(MOST_TURN_MS, mostMs, ...bounds))
 }
 
 /**
@@ -114,24 +116,50 @@ export async function whileFresh<T>(parts: Parts, chain: Chain, from: string, wo
   }
 }
 
+/** What work rests on while it goes on. */
+export type Footing = {
+  /** grants, root first; empty where it is no document */
+  readonly chain: Chain
+  /** did of a peer that may have younger words; undefined where none brought it */
+  readonly from: string | undefined
+  /** ms since epoch; null where nothing of it ends by itself */
+  readonly endsAt: number | null
+  /**
+   * Does it stand now?
+   * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
+   */
+  check(now: 'known' | 'fresh'): void
+}
+
+/** Work that was handed over: it needs a young word on its grants all the time. */
+export const handedFooting = (parts: Parts, chain: Chain, from: string): Footing => ({
+  chain,
+  from,
+  endsAt: chain.at(-1)?.delegation.expires_at ?? null,
+  check: (now) => checkStands(parts, chain, now === 'fresh'),
+})
+
 /**
- * The same, and the work is told to stop once the chain was revoked, has expired, or no young word is to be had.
- * @throws GRANT_INVALID `{reason}` where it ended before the work did
+ * The same, and the work is told to stop once what it rests on does not stand any more: revoked, expired, or without a
+ * young word where one is needed. A revocation that arrives here stops it at once.
+ * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED where it ended before the work did
  * @clause L1.3
  */
 export async function whileHeld<T>(
   parts: Parts,
-  chain: Chain,
-  from: string,
+  { chain, from, endsAt, check }: Footing,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const over = new AbortController()
   const ended = new AbortController()
   const watching = (async () => {
     for (;;) {
-      await delay(turnOf(chain), ended.signal)
+      const leftMs = (endsAt ?? Number.MAX_SAFE_INTEGER) - parts.clock.now()
+      await parts.runs.bell.wait(turnOf(chain, leftMs), ended.signal)
+      // what is known already does not wait for an answer of the network
+      check('known')
       await refreshStatuses(parts, chain, from)
-      checkStands(parts, chain)
+      check('fresh')
     }
   })()
   watching.catch((error: unknown) => {
@@ -148,16 +176,21 @@ export async function whileHeld<T>(
 
 /**
  * Does a chain that was verified before still stand?
- * @throws GRANT_INVALID with `revoked`, `expired`, `revocation_stale`
+ * @param isFresh false: it need not be confirmed lately
+ * @throws GRANT_INVALID with `revoked`, `expired`, `untrusted_root`, `revocation_stale`
  */
-export function checkStands({ store, key, clock }: Pick<Parts, 'store' | 'key' | 'clock'>, chain: Chain): void {
+export function checkStands(
+  { store, key, clock }: Pick<Parts, 'store' | 'key' | 'clock'>,
+  chain: Chain,
+  isFresh: boolean,
+): void {
   const view = store.view()
-  const now = clock.now()
+  const now = effectiveNow(view, clock.now())
   verifyChain({
     chain,
     now,
     isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
-    trustedRoot: () => ({ ceiling: 'override' }),
+    trustedRoot: (did) => trusted(view, did),
   })
-  checkFresh(view, chain, { self: key.did, now })
+  if (isFresh) checkFresh(view, chain, { self: key.did, now })
 }

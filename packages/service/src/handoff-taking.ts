@@ -8,7 +8,7 @@ import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
 import { checkFresh, effectiveNow, isAtMost, isRevoked, meet, takeStatuses, trusted, verifyChain } from '@csb/authority'
 import { checkFiles, createResult, handoffBranch, handoffHash, openHandoff } from '@csb/sync'
 import { key } from '@csb/store'
-import { whileHeld } from './freshness.ts'
+import { handedFooting, whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { visitorCeiling } from './run-lease.ts'
@@ -131,7 +131,7 @@ async function work(
   let leave: (() => void) | undefined
   try {
     leave = await context.runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, context.signal)
-    await whileHeld(context, chain, handoff.from, async (over) => {
+    await whileHeld(context, handedFooting(context, chain, handoff.from), async (over) => {
       const prepared = await prepareRun(context, {
         agent,
         task: handoff.id,

@@ -31,6 +31,7 @@ import {
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from './operation.ts'
+import { footingOf } from './run-footing.ts'
 import { ownCeiling, runCeiling, visitorCeiling } from './run-lease.ts'
 import { runTask, type TaskRun } from './runs.ts'
 
@@ -96,7 +97,8 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       task: accepted.task.id,
       input: inputOf(arrival, accepted, message, standing),
       ceiling: ceilingOf(context, arrival, accepted.task.id, outcome),
-      payer: context.principal.leaseHash,
+      payer: payerOf(context, outcome),
+      footing: footingOf(context, { outcome, owner: arrival.owner }),
       mark: standing.mark,
       note: standing.note,
       origin: outcome.kind === 'accepted' ? outcome.root : null,
@@ -223,7 +225,11 @@ function ceilingOf(context: Context, { owner }: Arrival, task: string, outcome: 
   if (outcome.kind === 'accepted' && isAtMost('request', outcome.level)) {
     const origin = trusted(context.view, outcome.root)
     const clearance: Clearance = origin?.clearance ?? { level: 'public', tags: [] }
-    const ceiling = runCeiling(location, task, clearance)
+    const reach = runCeiling(location, task, clearance)
+    // it may have been revoked: nothing is changed on its word
+    const ceiling = outcome.isStale
+      ? { ...reach, actions: reach.actions.filter((action) => action !== 'write') }
+      : reach
     // a lease that came along can only narrow what the origin may reach here
     return outcome.lease === null
       ? ceiling
@@ -233,6 +239,12 @@ function ceilingOf(context: Context, { owner }: Arrival, task: string, outcome: 
     return meet(principal.lease, ownCeiling(location, task, context.clearance)) ?? visitorCeiling(location)
   }
   return visitorCeiling(location)
+}
+
+/** Who sends it from here pays, or the lease that came along: however many messages come under it, once in all. */
+function payerOf({ principal }: Context, outcome: Outcome): string | null {
+  if (principal.leaseHash !== null) return principal.leaseHash
+  return isDocumented(outcome) && outcome.lease !== null ? outcome.leafHash : null
 }
 
 function summaryOf(outcome: Outcome): Readonly<Record<string, unknown>> {

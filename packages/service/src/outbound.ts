@@ -1,7 +1,7 @@
 /** A2A requests to an agent on another node: an envelope, and authority on it where the caller asked for it. */
 import { deadline, fail, newId, LIMITS, type Envelope } from '@csb/core'
 import { createEnvelope, readRequest, type JsonObject, type Request } from '@csb/agents'
-import { findGrant, isAtMost, payloadDigest, signAuthority, type Claim, type Rank } from '@csb/authority'
+import { findGrant, payloadDigest, signAuthority, type Claim, type Rank } from '@csb/authority'
 import { refreshStatuses, statusesFor } from './freshness.ts'
 import { showing } from './spreading.ts'
 import type { Context } from './operation.ts'
@@ -91,8 +91,8 @@ async function authorityOf(context: Context, { did, body, level, scope }: Outbou
   if (leaf.delegation.grantee_key !== context.key.did) fail('GRANT_INVALID', { reason: 'holder_mismatch' })
   await showing(context, did, chain)
   const speaksAt = level ?? leaf.delegation.level
-  // what must be done is done only on a young word
-  if (!isAtMost(speaksAt, 'request')) await refreshStatuses(context, chain)
+  // what must be done is done only on a young word, and what is asked for changes nothing without one
+  if (speaksAt !== 'inform') await refreshStatuses(context, chain)
   const init = {
     chain,
     payload: payloadDigest(body),

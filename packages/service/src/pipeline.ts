@@ -9,6 +9,7 @@ import {
   appendRecord,
   checkHeld,
   clearanceOfLease,
+  isRevoked,
   principalOf,
   type ChainCache,
   type Principal,
@@ -61,6 +62,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
         principal = identify({ ...parts, chains }, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
+        if (operation.kind === 'write') parts.runs.active.get(run)?.checkWriting()
         await chargeCall({ ...parts, principal }, operation, input)
       } catch (error) {
         const reason = toNodeError(error)
@@ -98,22 +100,26 @@ function identify(
   const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now(), chains }
   const view = parts.store.view()
   try {
-    return ofOpenRun(view, principalOf(view, caller, options))
+    return ofOpenRun(parts, view, principalOf(view, caller, options))
   } catch (error) {
     if (!isNodeError(error, 'LEASE_EXPIRED') || !isLooking(parts, operation, input)) throw error
-    return ofOpenRun(view, principalOf(view, caller, { ...options, isLooking: true }))
+    return ofOpenRun(parts, view, principalOf(view, caller, { ...options, isLooking: true }))
   }
 }
 
 /**
  * What was made out for one task ends with it, in the batch that ends the task: however that came, by its result, a
- * cancel or a crash, and though its lease has time left.
- * @throws UNAUTHENTICATED
- * @clause L1.2
+ * cancel or a crash, and though its lease has time left. It ends with what the task rests on as well, in the batch in
+ * which a revocation of that is taken in.
+ * @throws UNAUTHENTICATED, LEASE_REVOKED
+ * @clause L1.2, L1.3
  */
-function ofOpenRun(view: View, principal: Principal): Principal {
+function ofOpenRun({ runs }: Pick<Parts, 'runs'>, view: View, principal: Principal): Principal {
   const task = principal.chain.at(-1)?.delegation.task ?? null
-  if (task !== null && hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
+  if (task === null) return principal
+  if (hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
+  const gone = runs.active.get(task)?.heldBy.find((hash) => isRevoked(view, hash))
+  if (gone !== undefined) fail('LEASE_REVOKED', { lease: gone })
   return principal
 }
 
@@ -160,7 +166,7 @@ function createContext(
     const { value, seq } = await parts.store.transact(async (tx) => {
       // a lease or a run that ended since the request began must not write
       checkHeld(tx, principal, parts.clock.now())
-      ofOpenRun(tx, principal)
+      ofOpenRun(parts, tx, principal)
       const done = await work(noted(tx))
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}

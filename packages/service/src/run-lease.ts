@@ -33,6 +33,8 @@ export type LeaseInit = {
   readonly ceiling: Lease
   /** hash of the grant that pays for it; null where nobody does */
   readonly payer: string | null
+  /** ms since epoch: it ends with what it is done on; absent or null: as long as the agent may take */
+  readonly endsAt?: number | null
 }
 
 export type Minted = { readonly grant: Grant; readonly lease: Lease; readonly chain: readonly Grant[] }
@@ -53,6 +55,8 @@ export function mintRunLease(
     root.authorization_details?.[0] ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
   const lease = meet(own, init.ceiling) ?? fail('SCOPE_EXCEEDED', { field: 'locations' })
   const { did } = parts.key
+  const endsAt = init.endsAt ?? Number.MAX_SAFE_INTEGER
+  if (endsAt <= now) fail('LEASE_EXPIRED')
   const grant = signGrant(
     draftGrant({
       type: 'single',
@@ -62,7 +66,7 @@ export function mintRunLease(
       scope: [`agent-${init.agent.id}`],
       level: 'request',
       now,
-      ttlMs: timeoutMs + GRACE_MS,
+      ttlMs: Math.min(timeoutMs + GRACE_MS, endsAt - now),
       parent: root,
       task: init.task,
       lease,

@@ -6,8 +6,10 @@
  */
 import { LIMITS, NodeError, fail, joinLabels, newId, toNodeError, utf8, type Label, type Lease } from '@csb/core'
 import {
+  AUTHORITY_EXTENSION,
   appendTaskEvent,
   createReply,
+  endedUpdate,
   failureUpdate,
   runCommand,
   type AgentEvent,
@@ -18,7 +20,9 @@ import {
 import { allows, charge, createToken, dropToken, grantHash, leftOf, refund, type Principal } from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
 import { createReadList, type Transaction } from '@csb/store'
+import { whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
+import { endOfRight, type RunFooting } from './run-footing.ts'
 import { mintRunLease, runBranch } from './run-lease.ts'
 
 const AGENT_PRIVATE: Label = { level: 'private', integrity: 'agent', tags: [] }
@@ -35,6 +39,8 @@ export type RunInit = {
   readonly basis?: string
   /** hash of the lease on whose account it is done; null where nobody's */
   readonly payer: string | null
+  /** ms since epoch: nothing is done under it after that; absent or null: as long as its agent may take */
+  readonly endsAt?: number | null
   readonly signal: AbortSignal
 }
 
@@ -116,6 +122,7 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
 export function commitResult(tx: Transaction, context: Context, task: string, files: AgentResult['files']) {
   const { principal, clock, identity } = context
   if (files === undefined || files.length === 0) return undefined
+  context.runs.active.get(task)?.checkWriting()
   const home = identity.home ?? fail('SCOPE_EXCEEDED', { field: 'locations', reason: 'this node has no home' })
   const branch = runBranch(task)
   for (const { path } of files) {
@@ -156,13 +163,17 @@ export type TaskRun = RunInit & {
   readonly note: string
   readonly origin: string | null
   readonly scope: readonly string[]
+  /** what it rests on, and ends with */
+  readonly footing: RunFooting
 }
 
 /** Run an agent for a task to its end. Never throws: how it ended is in the task and in the record. */
 export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): Promise<void> {
   const { runs, store, clock } = context
   const abort = new AbortController()
-  runs.active.set(init.task, { agent: init.agent.id, owner: init.owner, origin: init.origin, scope: init.scope, abort })
+  const { origin, scope, owner, footing } = init
+  const { heldBy, checkWriting } = footing
+  runs.active.set(init.task, { agent: init.agent.id, owner, origin, scope, heldBy, checkWriting, abort })
   const append = async (updates: readonly TaskUpdate[]) => {
     await store.transact((tx) => {
       for (const update of updates) appendTaskEvent(tx, init.task, marked(update, init.mark), clock.now())
@@ -172,20 +183,23 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
   let acting = context
   let leave: (() => void) | undefined
   try {
-    leave = await runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, abort.signal)
-    const prepared = await prepareRun(context, { ...init, signal: abort.signal })
-    acting = prepared.context
-    await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
-    const reply = createReply()
-    let told = 0
-    for await (const event of prepared.events()) {
-      const updates = reply.updates(event, clock.now())
-      const read = acting.reads().length
-      if (event.kind === 'result') await finish(acting, init, event.result, updates)
-      else if (read === told) await append(updates)
-      else await tellReads(acting, init, updates)
-      told = read
-    }
+    await whileHeld(context, footing, async (over) => {
+      const signal = AbortSignal.any([abort.signal, over])
+      leave = await runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, signal)
+      const prepared = await prepareRun(context, { ...init, endsAt: footing.endsAt, signal })
+      acting = prepared.context
+      await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
+      const reply = createReply()
+      let told = 0
+      for await (const event of prepared.events()) {
+        const updates = reply.updates(event, clock.now())
+        const read = acting.reads().length
+        if (event.kind === 'result') await finish(acting, init, event.result, updates)
+        else if (read === told) await append(updates)
+        else await tellReads(acting, init, updates)
+        told = read
+      }
+    })
   } catch (error) {
     await conclude(acting, init, error)
   } finally {
@@ -239,29 +253,39 @@ async function finish(
   )
 }
 
-/** The end of a run that did not: refused, failed, or canceled by somebody who has said so in the task already. */
+/**
+ * The end of a run that did not: refused, failed, ended with what it rested on, or canceled by somebody who has said so
+ * in the task already.
+ * @clause L1.3
+ */
 async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown): Promise<void> {
   const reason = toNodeError(error)
   // how a command ended is for the people of this node, not for whoever sent the message
   const isOwn = init.owner === acting.identity.owner.did
-  acting.log('warn', 'agent run failed', {
+  const ended = endOfRight(reason)
+  acting.log('warn', ended === undefined ? 'agent run failed' : 'agent run ended with its right', {
     task: init.task,
     agent: init.agent.id,
     code: reason.code,
   })
+  const now = acting.clock.now()
+  const update =
+    ended === undefined
+      ? marked(failureUpdate(reason, now, { details: isOwn }), init.mark)
+      : marked(endedUpdate(reason, ended, now), endedMark(init.mark, ended))
+  const told = { task: init.task, agent: init.agent.id, ...(ended === undefined ? {} : { ended }) }
   await acting
-    .note(reason, { task: init.task, agent: init.agent.id }, (tx) => {
-      appendTaskEvent(
-        tx,
-        init.task,
-        marked(failureUpdate(reason, acting.clock.now(), { details: isOwn }), init.mark),
-        acting.clock.now(),
-      )
-    })
+    .note(reason, told, (tx) => void appendTaskEvent(tx, init.task, update, now))
     .catch((late: unknown) => {
       // the task had ended before: what ended it stands
       if (!(late instanceof NodeError) || late.code !== 'UNSUPPORTED_OPERATION') throw late
     })
+}
+
+/** Whoever follows the task sees that its authority was taken, and that it ended. */
+function endedMark(mark: TaskRun['mark'], ended: string): TaskRun['mark'] {
+  const authority = mark[AUTHORITY_EXTENSION]
+  return authority === undefined ? mark : { ...mark, [AUTHORITY_EXTENSION]: { ...(authority as object), ended } }
 }
 
 function marked(update: TaskUpdate, mark: Readonly<Record<string, unknown>>): TaskUpdate {

@@ -41,6 +41,7 @@ type Received = {
     readonly level?: string
     readonly delegated_by?: string
     readonly stale?: boolean
+    readonly ended?: string
     readonly reason?: string
   } | null
 }
@@ -194,6 +195,7 @@ function receivedText({ at, from, name, agent, text, authority }: Received): str
           level: authority.level,
           name: inline(authority.delegated_by ?? ''),
           stale: authority.stale === true ? t('inbox.stale') : '',
+          ended: authority.ended === undefined ? '' : t('inbox.ended', { reason: authority.ended }),
           reason: authority.reason,
         })
   const who = named(name ?? t('peer.unnamed'), from)

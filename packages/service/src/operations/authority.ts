@@ -201,8 +201,8 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
-    run: (context: Context, input: Trusting) =>
-      context.write(
+    run: async (context: Context, input: Trusting) => {
+      const entry = await context.write(
         (tx) =>
           trust(tx, {
             did: input.did,
@@ -217,7 +217,11 @@ export const authorityOperations: readonly Operation[] = [
           clearance,
           ...(speaks === undefined || speaks === null ? {} : { speaks: { level: speaks.level, scope: speaks.scope } }),
         }),
-      ),
+      )
+      // it may be less than before
+      context.runs.bell.ring()
+      return entry
+    },
   },
   {
     name: 'authority.untrust',
@@ -230,6 +234,7 @@ export const authorityOperations: readonly Operation[] = [
         (tx) => untrust(tx, input.did),
         () => ({ trusts_no_more: input.did }),
       )
+      context.runs.bell.ring()
       return { did: input.did }
     },
   },
@@ -287,5 +292,6 @@ async function revokeGrant(
     },
     (done) => ({ revoked: done.revocation.target, by: done.revocation.by, reason: done.revocation.reason }),
   )
+  context.runs.bell.ring()
   return { target: revocation.target, peers }
 }

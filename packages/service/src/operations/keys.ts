@@ -60,6 +60,7 @@ export const keyOperations: readonly Operation[] = [
 /** @returns which key it was about, and what was said */
 export async function takeStatement(context: Context, value: unknown): Promise<{ key: string; said: string }> {
   const taken = await context.write((tx) => takeKeyStatement(tx, value, context.clock.now()), toldOf)
+  context.runs.bell.ring()
   return toldOf(taken)
 }
 
