@@ -44,6 +44,14 @@ export function delay(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/**
+ * Resolve when what had come to the process by now has been read. After a timer it tells who was late from a process
+ * that stood still itself: its timers come before what waits for it to be read.
+ */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
 /** A signal that fires after `ms`, or when `parent` does. */
 export function deadline(ms: number, parent?: AbortSignal): AbortSignal {
   const timeout = AbortSignal.timeout(ms)

@@ -4,10 +4,11 @@
  * @clause L0.4
  */
 import type { Context } from 'hono'
-import { LIMITS, delay, fail, toNodeError } from '@csb/core'
+import { LIMITS, fail, toNodeError } from '@csb/core'
 import type { ExportEvent, ImportEvent, MessagePort } from '@csb/service'
 import { jsonResponse, problemResponse } from './problem.ts'
 import { logFault, type Desk, type Handler } from './route.ts'
+import { withinSilence } from './silence.ts'
 import { callerOf, requestIdOf } from './visit.ts'
 
 /** What an archive is called on the wire; plain bytes are taken too. */
@@ -102,8 +103,10 @@ async function importHome(c: Context, desk: Desk, visit: Visit): Promise<Respons
       done = message as ImportEvent
     },
     receive: async () => {
-      const next = await inTime(parts?.next())
-      return next?.done === false ? next.value : undefined
+      if (parts === undefined) return undefined
+      // an upload that stands still holds an import open
+      const next = await withinSilence(parts.next(), LIMITS.streamIdleMs)
+      return next.done === true ? undefined : next.value
     },
     close: async () => undefined,
     abort: () => undefined,
@@ -115,20 +118,6 @@ async function importHome(c: Context, desk: Desk, visit: Visit): Promise<Respons
     parts?.return?.().catch(() => undefined)
   }
   return jsonResponse(done ?? null, 201)
-}
-
-/** An upload that stands still holds an import open. @throws TIMEOUT */
-async function inTime<T>(next: Promise<T> | undefined): Promise<T | undefined> {
-  const settled = new AbortController()
-  const silence = delay(LIMITS.streamIdleMs, settled.signal).then(
-    () => fail('TIMEOUT', { idleMs: LIMITS.streamIdleMs }),
-    () => undefined,
-  )
-  try {
-    return await Promise.race([next, silence])
-  } finally {
-    settled.abort()
-  }
 }
 
 async function orProblem(c: Context, desk: Desk, work: (visit: Visit) => Promise<Response>): Promise<Response> {

@@ -2,7 +2,8 @@
 import { createGunzip } from 'node:zlib'
 import { pipeline } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
-import { delay, fail } from '@csb/core'
+import { fail } from '@csb/core'
+import { withinSilence } from '../../silence.ts'
 
 export type ByteReader = {
   /** bytes that were taken so far */
@@ -67,19 +68,5 @@ async function* orMalformed(plain: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
     yield* plain
   } catch (error) {
     fail('MALFORMED', { reason: 'body is not gzip' }, error)
-  }
-}
-
-/** @throws TIMEOUT */
-async function withinSilence<T>(next: Promise<T>, idleMs: number): Promise<T> {
-  const settled = new AbortController()
-  const silence = delay(idleMs, settled.signal).then(
-    () => fail('TIMEOUT', { idleMs }),
-    () => undefined as never,
-  )
-  try {
-    return await Promise.race([next, silence])
-  } finally {
-    settled.abort()
   }
 }

@@ -3,7 +3,8 @@
  * With side-band: the pack on one channel, words for a person on another, a fault on the third.
  */
 import type { ServerResponse } from 'node:http'
-import { delay, fail } from '@csb/core'
+import { fail } from '@csb/core'
+import { withinSilence } from '../../silence.ts'
 import { FLUSH, LINE_BYTES, bandPkt } from './pkt-line.ts'
 
 export type Reply = {
@@ -43,12 +44,7 @@ export function createReply(response: ServerResponse, idleMs: number): Reply {
     write: async (bytes) => {
       if (response.destroyed) fail('PEER_UNREACHABLE', { reason: 'the reader is gone' })
       if (response.write(bytes)) return
-      const settled = new AbortController()
-      try {
-        await Promise.race([drained(response), delay(idleMs, settled.signal).then(() => fail('TIMEOUT', { idleMs }))])
-      } finally {
-        settled.abort()
-      }
+      await withinSilence(drained(response), idleMs)
     },
     end: () => {
       response.end()
