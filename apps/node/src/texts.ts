@@ -175,6 +175,7 @@ const EN = {
   'files.gc.done': '{removed} objects removed, {kept} kept, {expired} entries past their date.',
   'files.gc.paused': 'Something is being taken in: the rest goes another time.',
   'files.protected': '  (protected)',
+  'files.submodule': '{path}  (submodule at {commit})',
   'files.export.about': 'write a home with its history into one file',
   'files.export.progress': 'Exporting [{bar}] {done} of {total} MiB',
   'files.exported': 'Wrote {bytes} bytes to {file}. Whoever has it can read the home.',

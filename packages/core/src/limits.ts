@@ -163,6 +163,8 @@ export const LIMITS = {
   objectCacheBytes: 8 * MiB,
   /** A message of a commit; what is longer belongs into a file. */
   commitMessageChars: 4096,
+  /** A `.gitmodules` or `.gitattributes`: tens of thousands of lines; all of it is looked through. */
+  gitFileBytes: 1 * MiB,
   /** Text that a merge compares line by line; what is larger is merged as a whole. */
   mergeTextBytes: 4 * MiB,
   mergeTextLines: 100_000,

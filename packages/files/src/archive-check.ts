@@ -8,7 +8,7 @@ import { packOid } from './archive-walk.ts'
 import { decodeCommit } from './commit.ts'
 import { CODES, type ObjectKind } from './entry.ts'
 import { oidOf, type HashName } from './objects.ts'
-import { FOLDER, decodeTree, type TreeEntry } from './tree.ts'
+import { FOLDER, SUBMODULE, decodeTree, type TreeEntry } from './tree.ts'
 
 export type ObjectCheck = {
   /** @throws MALFORMED where it is here already, was forgotten, or there are too many */
@@ -42,6 +42,7 @@ export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>
   }
 
   const pathBelow = ({ mode, name, oid }: TreeEntry): number => {
+    if (mode === SUBMODULE) return name.length
     const found = find(oid)
     if (mode !== FOLDER) {
       if (found !== BLOB && !(found === undefined && forgotten.has(oid)))

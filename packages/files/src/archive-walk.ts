@@ -7,7 +7,7 @@ import { LIMITS, fail } from '@csb/core'
 import type { View } from '@csb/store'
 import type { ObjectKind } from './entry.ts'
 import { isErased, readCommit, readTree } from './objects.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, isBlob } from './tree.ts'
 
 export type Walked = { readonly kind: ObjectKind; readonly oid: string }
 
@@ -62,7 +62,7 @@ function* treeObjects({ view, home, seen, isForgotten }: Desk, root: string): Ge
       yield { kind: 'tree', oid: top.oid }
     } else if (entry.mode === FOLDER) {
       if (seen.add(entry.oid)) stack.push({ oid: entry.oid, entries: readTree(view, home, entry.oid).toReversed() })
-    } else if (!isForgotten(entry.oid) && seen.add(entry.oid)) {
+    } else if (isBlob(entry) && !isForgotten(entry.oid) && seen.add(entry.oid)) {
       yield { kind: 'blob', oid: entry.oid }
     }
   }

@@ -10,7 +10,7 @@ import { isErased, readCommit, readTree } from './objects.ts'
 import { linksOf, rootsOf, type Link, type Root } from './reach.ts'
 import { kindAt } from './stored.ts'
 import { comparePaths } from './tree-diff.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, SUBMODULE } from './tree.ts'
 
 /** An object that is not what it should be. Lists are cut at {@link LIMITS.checkNeededBy}; `isCut` says so. */
 export type Damage = {
@@ -150,6 +150,7 @@ function createHeld(view: View, home: string, bad: ReadonlyMap<string, Bad>): (t
     const held = bad.has(tree)
       ? NONE
       : readTree(view, home, tree).flatMap(({ mode, name, oid }) => {
+          if (mode === SUBMODULE) return []
           if (bad.has(oid)) return [{ oid, path: name }]
           return mode === FOLDER ? heldBelow(oid).map((below) => ({ ...below, path: `${name}/${below.path}` })) : []
         })

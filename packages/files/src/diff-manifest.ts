@@ -2,16 +2,16 @@
  * What a change does to each file, so that a person can judge it and a signature can bind it: contents by SHA-256,
  * whatever hash the home uses, and both labels. Any byte or label that differs gives another digest.
  */
-import { canonicalize, digestOf, formatLabel, isNodeError, sha256Hex } from '@csb/core'
+import { canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8 } from '@csb/core'
 import type { View } from '@csb/store'
 import { labelsOf, readLabels } from './labels.ts'
 import { findRenames } from './merge-renames.ts'
 import { readBlob, readTree } from './objects.ts'
 import { comparePaths, diffTrees, type Side, type TreeChange } from './tree-diff.ts'
-import { FOLDER, type Mode } from './tree.ts'
+import { FOLDER, SUBMODULE, modeOf, submoduleText, type Mode } from './tree.ts'
 import { entryAt } from './walk.ts'
 
-/** One file. What it is before is null where it is new, what it is afterwards where it is gone. */
+/** One file. What it is before is null where it is new, afterwards where it is gone. The content of a submodule is the line git shows. */
 export type ManifestEntry = {
   /** `rename`: the same bytes under another path; `label`: nothing but the label */
   readonly op: 'add' | 'change' | 'delete' | 'rename' | 'label'
@@ -47,8 +47,9 @@ export function manifestOf(view: View, home: string, before: string, after: stri
   const contents = new Map<string, Content>()
   const contentOf = (side: Side | null): Content => {
     if (side === null) return { sha256: null, size: null }
-    const content = contents.get(side.oid) ?? readContent(view, home, side.oid)
-    contents.set(side.oid, content)
+    const place = `${side.mode} ${side.oid}`
+    const content = contents.get(place) ?? readContent(view, home, side)
+    contents.set(place, content)
     return content
   }
   const entry = (
@@ -61,8 +62,8 @@ export function manifestOf(view: View, home: string, before: string, after: stri
       op,
       path,
       ...(from === path ? {} : { path_old: from }),
-      mode_old: old?.mode ?? null,
-      mode_new: now?.mode ?? null,
+      mode_old: old === null ? null : modeOf(old.mode),
+      mode_new: now === null ? null : modeOf(now.mode),
       sha256_old: left.sha256,
       sha256_new: right.sha256,
       size_old: left.size,
@@ -90,9 +91,9 @@ export function manifestOf(view: View, home: string, before: string, after: stri
 /** `sha256:<hex>` over the RFC 8785 text of the entries. */
 export const manifestDigest = (manifest: readonly ManifestEntry[]): string => digestOf(canonicalize(manifest))
 
-function readContent(view: View, home: string, oid: string): Content {
+function readContent(view: View, home: string, { mode, oid }: Side): Content {
   try {
-    const bytes = readBlob(view, home, oid)
+    const bytes = mode === SUBMODULE ? utf8(submoduleText(oid)) : readBlob(view, home, oid)
     return { sha256: sha256Hex(bytes), size: bytes.byteLength }
   } catch (error) {
     if (isNodeError(error, 'FORGOTTEN')) return { sha256: null, size: null }

@@ -4,10 +4,11 @@
  */
 import { fail } from '@csb/core'
 import type { Transaction } from '@csb/store'
+import { checkGitFile, gitFileOf } from './git-files.ts'
 import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
 import { kindAt } from './stored.ts'
 import type { Side } from './tree-diff.ts'
-import { FILE, FOLDER, type TreeEntry } from './tree.ts'
+import { EXECUTABLE, FILE, FOLDER, SUBMODULE, type Mode, type TreeEntry } from './tree.ts'
 
 /** Write a file: its bytes, or a blob that is stored already and its mode. With null: delete it. */
 export type Change = { readonly path: string; readonly bytes: Uint8Array | Side | null }
@@ -103,15 +104,21 @@ function editEntry(
     return kept
   }
   if (kept !== undefined) fail('INVALID_INPUT', { reason: 'a folder, not a file', path })
+  const own = gitFileOf(name)
+  if (own !== undefined && change instanceof Uint8Array) checkGitFile(own, change, path)
   const { mode, oid } =
     change instanceof Uint8Array
-      ? { mode: file?.mode ?? FILE, oid: writeBlob(tx, home, change) }
+      ? { mode: modeAfter(file), oid: writeBlob(tx, home, change) }
       : storedFile(tx, home, change)
   if (oid !== file?.oid) changed.push({ path, before: file?.oid ?? null, after: oid })
   return { mode, name, oid }
 }
 
+/** Bytes that are written are no link and no submodule, whatever stood there. */
+const modeAfter = (file: TreeEntry | undefined): Mode => (file?.mode === EXECUTABLE ? EXECUTABLE : FILE)
+
 function storedFile(tx: Transaction, home: string, file: Side): Side {
+  if (file.mode === SUBMODULE) return file
   if (isErased(tx, home, file.oid)) fail('FORGOTTEN', { home, oid: file.oid })
   if (kindAt(tx, home, file.oid) !== 'blob') fail('NOT_FOUND', { home, oid: file.oid, wanted: 'blob' })
   return file

@@ -13,7 +13,7 @@ import { validatePath } from './paths.ts'
 import { staleProjections } from './projection-memo.ts'
 import { listRefs } from './refs.ts'
 import { bodyOf, freeChildren, keysOf, pieceAt, piecesOf, storedAt } from './stored.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, isBlob } from './tree.ts'
 import { walkCommits } from './walk.ts'
 
 const EMPTY = new Uint8Array()
@@ -99,7 +99,7 @@ function versionsOf(view: View, home: string, path: string, heads: readonly stri
     const entry = readTree(view, home, tree).find(({ name }) => name === names[depth])
     if (entry === undefined) return
     if (entry.mode === FOLDER) descend(entry.oid, depth + 1)
-    else if (depth === names.length - 1) found.add(entry.oid)
+    else if (depth === names.length - 1 && isBlob(entry)) found.add(entry.oid)
   }
   for (const { commit } of walkCommits(view, home, heads)) descend(commit.tree, 0)
   return found
@@ -118,7 +118,7 @@ function copiesOf(
     if (known !== undefined) return known
     const found = readTree(view, home, tree).flatMap(({ mode, name, oid }) => {
       if (mode === FOLDER) return copiesIn(oid).map((copy) => ({ path: `${name}/${copy.path}`, oid: copy.oid }))
-      return wanted.has(oid) ? [{ path: name, oid }] : []
+      return isBlob({ mode }) && wanted.has(oid) ? [{ path: name, oid }] : []
     })
     memo.set(tree, found)
     return found

@@ -9,7 +9,7 @@ import { createCommitGraph, createCommitQueue, type CommitGraph, type GraphCommi
 import { isErased, readTree } from './objects.ts'
 import { kindAt } from './stored.ts'
 import { peel } from './tags.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, isBlob } from './tree.ts'
 
 export type FetchRequest = {
   /** commits or tags */
@@ -139,7 +139,9 @@ export async function createForgetBoundary(view: View, home: string): Promise<(t
     const found = known.get(tree)
     if (found !== undefined) return found
     const entries = readTree(view, home, tree)
-    const answer = entries.some(({ mode, oid }) => (mode === FOLDER ? holds(oid) : isErased(view, home, oid)))
+    const answer = entries.some((entry) =>
+      entry.mode === FOLDER ? holds(entry.oid) : isBlob(entry) && isErased(view, home, entry.oid),
+    )
     known.set(tree, answer)
     return answer
   }

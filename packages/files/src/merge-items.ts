@@ -4,12 +4,13 @@
  */
 import { LIMITS, isNodeError } from '@csb/core'
 import type { Transaction } from '@csb/store'
+import { checkGitFile, gitFileOf } from './git-files.ts'
 import { findRenames } from './merge-renames.ts'
 import { objectSize, readBlob, writeBlob } from './objects.ts'
 import { mergeText } from './text-merge.ts'
 import { LABELS_PATH } from './labels.ts'
 import { comparePaths, diffTrees, isSameSide, type Side } from './tree-diff.ts'
-import { FILE } from './tree.ts'
+import { FILE, LINK, SUBMODULE, modeOf, type Mode } from './tree.ts'
 
 /** Where a side has a file. */
 export type At = { readonly path: string; readonly side: Side }
@@ -25,7 +26,8 @@ export type ConflictKind = 'content' | 'added' | 'deleted' | 'renamed' | 'path'
 
 export type Resolved = { readonly wanted: readonly Wanted[]; readonly conflict: ConflictKind | null }
 
-const LINK = '120000'
+/** What is no text, whatever its bytes. */
+const APART: readonly Mode[] = [LINK, SUBMODULE]
 
 /**
  * All files that one side or the other touched, in byte order of their paths. The file of labels is none of them.
@@ -61,8 +63,8 @@ export function resolveItem(tx: Transaction, home: string, { base, ours, theirs 
     if (left === null || isSameAt(left, base)) return { wanted: [], conflict: null }
     return { wanted: [want(left, ours === null)], conflict: base === null ? null : 'deleted' }
   }
-  const merged = mergeSides(tx, home, base?.side ?? null, ours.side, theirs.side)
   const path = pathIn(base, ours, theirs)
+  const merged = mergeSides(tx, home, [base?.side ?? null, ours.side, theirs.side], path ?? ours.path)
   if (path === undefined) {
     const [left, right] = [merged ?? ours.side, merged ?? theirs.side]
     return {
@@ -120,18 +122,39 @@ function sideOf(tx: Transaction, home: string, base: string | null, tree: string
 }
 
 /** Content and mode of three, each by itself. Undefined where they stand against each other. */
-function mergeSides(tx: Transaction, home: string, base: Side | null, ours: Side, theirs: Side): Side | undefined {
+function mergeSides(
+  tx: Transaction,
+  home: string,
+  [base, ours, theirs]: readonly [Side | null, Side, Side],
+  path: string,
+): Side | undefined {
   if (isSameSide(ours, theirs) || isSameSide(theirs, base)) return ours
   if (isSameSide(ours, base)) return theirs
-  const mode = choose(base?.mode, ours.mode, theirs.mode) ?? (base === null ? FILE : undefined)
-  if (mode === undefined || [ours, theirs].some((side) => (side.mode === LINK) !== (mode === LINK))) return undefined
+  const before = base === null ? undefined : modeOf(base.mode)
+  const mode = choose(before, modeOf(ours.mode), modeOf(theirs.mode)) ?? (base === null ? FILE : undefined)
+  if (mode === undefined || [ours, theirs].some((side) => !isAlike(side.mode, mode))) return undefined
   const oid = choose(base?.oid, ours.oid, theirs.oid)
   if (oid !== undefined) return { mode, oid }
-  if (mode === LINK || base === null || base.mode === LINK) return undefined
+  if (base === null || APART.includes(mode) || APART.includes(base.mode)) return undefined
   const [old, left, right] = [base, ours, theirs].map((side) => bytesOf(tx, home, side.oid))
   if (old === undefined || left === undefined || right === undefined) return undefined
   const bytes = mergeText(old, left, right)
-  return bytes === undefined ? undefined : { mode, oid: writeBlob(tx, home, bytes) }
+  return bytes === undefined || !isSound(bytes, path) ? undefined : { mode, oid: writeBlob(tx, home, bytes) }
+}
+
+/** Files are alike, executable or not; a link or a submodule is like its own kind alone. */
+const isAlike = (a: Mode, b: Mode): boolean => a === b || (!APART.includes(a) && !APART.includes(b))
+
+/** Two halves that are sound may together tell git what neither does. */
+function isSound(bytes: Uint8Array, path: string): boolean {
+  const own = gitFileOf(path.slice(path.lastIndexOf('/') + 1))
+  try {
+    if (own !== undefined) checkGitFile(own, bytes, path)
+    return true
+  } catch (error) {
+    if (isNodeError(error)) return false
+    throw error
+  }
 }
 
 /** The one of three that counts: what both have, or what only one changed. */

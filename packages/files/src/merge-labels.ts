@@ -8,7 +8,7 @@ import { OWNER_PRIVATE, fail, formatLabel, joinLabels, parseLabel, type Label } 
 import type { Transaction } from '@csb/store'
 import { LABELS_PATH, changeLabels, labelReader, readLabels, type LabelReader } from './labels.ts'
 import { writeBlob } from './objects.ts'
-import { FILE, FOLDER } from './tree.ts'
+import { FILE, isBlob } from './tree.ts'
 import { type Side } from './tree-diff.ts'
 import { entryAt } from './walk.ts'
 
@@ -74,7 +74,7 @@ export function mergeLabels(
 
 function fileOf(tx: Transaction, home: string, tree: string): Side | null {
   const entry = entryAt(tx, home, tree, LABELS_PATH)
-  return entry === undefined || entry.mode === FOLDER ? null : { mode: entry.mode, oid: entry.oid }
+  return entry === undefined || !isBlob(entry) ? null : { mode: entry.mode, oid: entry.oid }
 }
 
 const isSame = (a: Labels, b: Labels): boolean =>

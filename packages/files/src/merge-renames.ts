@@ -4,13 +4,15 @@ import type { View } from '@csb/store'
 import { linesOf } from './line-diff.ts'
 import { objectSize, readBlob } from './objects.ts'
 import { comparePaths, type Side, type TreeChange } from './tree-diff.ts'
+import { LINK, SUBMODULE, type Mode } from './tree.ts'
 
 type File = Side & { readonly path: string }
 type Lines = { readonly counts: ReadonlyMap<string, number>; readonly total: number }
 /** `alike` is the share of lines, 0 to 1. */
 type Pair = { readonly from: File; readonly to: File; readonly alike: number }
 
-const LINK = '120000'
+/** What is like its own kind alone. */
+const APART: readonly Mode[] = [LINK, SUBMODULE]
 const LEAST_ALIKE = 0.5
 
 /**
@@ -53,7 +55,9 @@ export function findRenames(
 function equalPairs(view: View, home: string, gone: readonly File[], come: readonly File[]): Pair[] {
   const byOid = Map.groupBy(gone, ({ oid }) => oid)
   return come.flatMap((to) => {
-    const same = (byOid.get(to.oid) ?? []).filter((from) => (from.mode === LINK) === (to.mode === LINK))
+    const same = (byOid.get(to.oid) ?? []).filter((from) =>
+      APART.every((mode) => (from.mode === mode) === (to.mode === mode)),
+    )
     if (same.length === 0 || sizeOf(view, home, to) === 0) return []
     return same.map((from) => ({ from, to, alike: 1 }))
   })
@@ -64,7 +68,7 @@ function similarPairs(view: View, home: string, gone: readonly File[], come: rea
   const read = (files: readonly File[]) =>
     files.flatMap((file) => {
       const size = sizeOf(view, home, file)
-      const isRead = file.mode !== LINK && size !== undefined && size <= LIMITS.mergeTextBytes
+      const isRead = !APART.includes(file.mode) && size !== undefined && size <= LIMITS.mergeTextBytes
       const lines = isRead ? countLines(readBlob(view, home, file.oid)) : undefined
       return lines === undefined ? [] : [{ file, lines }]
     })
@@ -77,8 +81,9 @@ function similarPairs(view: View, home: string, gone: readonly File[], come: rea
   )
 }
 
-/** Undefined for what was forgotten: its id still tells that it is the same. */
-function sizeOf(view: View, home: string, { oid }: File): number | undefined {
+/** Undefined for what is not here, forgotten or elsewhere: its id still tells that it is the same. */
+function sizeOf(view: View, home: string, { mode, oid }: File): number | undefined {
+  if (mode === SUBMODULE) return undefined
   try {
     return objectSize(view, home, oid)
   } catch (error) {

@@ -10,7 +10,7 @@ import { mergeLabels, type MergeLabels } from './merge-labels.ts'
 import { isErased } from './objects.ts'
 import { comparePaths, isSameSide, type Side } from './tree-diff.ts'
 import { placeFiles } from './tree-place.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, isBlob } from './tree.ts'
 import { entryAt } from './walk.ts'
 
 /** Something that a person has to look at: which file it was about, and the files that were kept. */
@@ -173,6 +173,6 @@ function foldersOf(path: string): string[] {
 
 /** @throws FORGOTTEN */
 function refuseForgotten(tx: Transaction, home: string, ours: string, path: string, side: Side): void {
-  const isForgotten = isErased(tx, home, side.oid) || isErased(tx, home, `/${path}`)
+  const isForgotten = (isBlob(side) && isErased(tx, home, side.oid)) || isErased(tx, home, `/${path}`)
   if (isForgotten && entryAt(tx, home, ours, path)?.oid !== side.oid) fail('FORGOTTEN', { home, path })
 }

@@ -17,7 +17,7 @@ import { FORGOTTEN_TEXT, createTreeProjector, type Projection, type TreeProjecto
 import { CLEARANCE_TRAILER, spellClearance } from './project-words.ts'
 import { writeMemo } from './projection-memo.ts'
 import { getRef, resolveCommit } from './refs.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, blobOf } from './tree.ts'
 import { entryAt, walkCommits } from './walk.ts'
 
 export type ApplyProjected = CommitWords &
@@ -137,11 +137,12 @@ function fit(desk: Desk, { path, bytes }: Change): (Change & { readonly at: stri
     const at = knownPlace(desk, path)
     const gone = at === path ? entry : entryAt(tx, home, tree, at)
     if (gone === undefined) return { path, at, bytes }
-    const isSeen = gone.mode === FOLDER ? seenBelow(desk, at).length > 0 : trees.sees(tree, at, gone.oid)
+    const isSeen = gone.mode === FOLDER ? seenBelow(desk, at).length > 0 : trees.sees(tree, at, blobOf(gone))
     return isSeen ? { path, at, bytes } : undefined
   }
-  const isUntouched = entry !== undefined && isErased(tx, home, entry.oid) && isForgottenText(tx, home, bytes)
-  if (isUntouched && trees.sees(tree, path, entry.oid)) return undefined
+  const was = entry === undefined ? null : blobOf(entry)
+  const isUntouched = was !== null && isErased(tx, home, was) && isForgottenText(tx, home, bytes)
+  if (isUntouched && trees.sees(tree, path, was)) return undefined
   return { path, at: placeFor(desk, path), bytes }
 }
 
@@ -185,11 +186,11 @@ function isHiddenIn(desk: Desk, path: string, isFile: boolean): boolean {
   const { tx, home, tree, trees } = desk
   const entry = entryAt(tx, home, tree, path)
   if (entry === undefined) return !canBear(desk, path)
-  if (entry.mode !== FOLDER) return !trees.sees(tree, path, entry.oid)
+  if (entry.mode !== FOLDER) return !trees.sees(tree, path, blobOf(entry))
   if (!isFile) return !canBear(desk, path)
   const files = filesBelow(desk, path)
   const gone = new Set(desk.changes.filter(({ bytes }) => bytes === null).map((change) => change.path))
-  const isSeen = (file: { path: string; oid: string }) => trees.sees(tree, file.path, file.oid)
+  const isSeen = (file: Below) => trees.sees(tree, file.path, file.oid)
   return files.some((file) => !isSeen(file)) && files.every((file) => !isSeen(file) || gone.has(file.path))
 }
 
@@ -200,12 +201,15 @@ function canBear({ tree, trees, labels }: Desk, path: string): boolean {
   return labels !== undefined && names.every((_, depth) => !labels.has(names.slice(0, depth + 1).join('/')))
 }
 
-function filesBelow({ tx, home, tree }: Desk, folder: string): { path: string; oid: string }[] {
-  const found: { path: string; oid: string }[] = []
+/** `oid` is null for a submodule. */
+type Below = { readonly path: string; readonly oid: string | null }
+
+function filesBelow({ tx, home, tree }: Desk, folder: string): Below[] {
+  const found: Below[] = []
   const list = (oid: string, above: string): void => {
     for (const entry of readTree(tx, home, oid)) {
       if (entry.mode === FOLDER) list(entry.oid, `${above}${entry.name}/`)
-      else found.push({ path: above + entry.name, oid: entry.oid })
+      else found.push({ path: above + entry.name, oid: blobOf(entry) })
     }
   }
   const start = entryAt(tx, home, tree, folder)
@@ -213,7 +217,7 @@ function filesBelow({ tx, home, tree }: Desk, folder: string): { path: string; o
   return found
 }
 
-const seenBelow = (desk: Desk, folder: string): { path: string; oid: string }[] =>
+const seenBelow = (desk: Desk, folder: string): Below[] =>
   filesBelow(desk, folder).filter(({ path, oid }) => desk.trees.sees(desk.tree, path, oid))
 
 function isForgottenText(view: View, home: string, bytes: NonNullable<Change['bytes']>): boolean {

@@ -12,7 +12,7 @@ import { LABELS_PATH, changeLabels, labelsOf, readLabels, type LabelReader } fro
 import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
 import { isReserved, validatePath } from './paths.ts'
 import type { MemoWriter } from './projection-memo.ts'
-import { FILE, FOLDER, type TreeEntry } from './tree.ts'
+import { FILE, FOLDER, blobOf, isBlob, type TreeEntry } from './tree.ts'
 import { entryAt } from './walk.ts'
 
 /** A file of some tree; `oid` is null where it is only named, `label` is what the tree says. */
@@ -79,8 +79,10 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
     const labels = readLabels(tx, home, tree)
     if (labels === undefined) return undefined
     const context = contextOf(tree)
-    const isKnown = ([path]: [string, unknown]) =>
-      isPath(path) && seesAt(context, path, entryAt(tx, home, tree, path)?.oid ?? null)
+    const isKnown = ([path]: [string, unknown]) => {
+      const entry = isPath(path) ? entryAt(tx, home, tree, path) : undefined
+      return isPath(path) && seesAt(context, path, entry === undefined ? null : blobOf(entry))
+    }
     return new Map([...labels].filter(isKnown))
   }
 
@@ -111,8 +113,8 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
       const oid = projectFolder(context, entry.oid, `${path}/`)
       return oid === null ? undefined : { ...entry, oid }
     }
-    if (!seesAt(context, path, entry.oid)) return undefined
-    return isErased(tx, home, entry.oid)
+    if (!seesAt(context, path, blobOf(entry))) return undefined
+    return isBlob(entry) && isErased(tx, home, entry.oid)
       ? { mode: FILE, name: entry.name, oid: writeBlob(tx, home, FORGOTTEN_TEXT) }
       : entry
   }

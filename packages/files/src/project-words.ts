@@ -13,6 +13,7 @@ import { LABELS_PATH } from './labels.ts'
 import { isReserved } from './paths.ts'
 import type { Projection, TreeProjector } from './project-tree.ts'
 import { diffTrees, type Side } from './tree-diff.ts'
+import { blobOf } from './tree.ts'
 
 /** Stands in a commit for the clearance it was written with. */
 export const CLEARANCE_TRAILER = 'Csb-Clearance'
@@ -41,7 +42,7 @@ export function wordsSeen(
   const trailers = Object.entries(commit.trailers).filter(([name, value]) => KEPT[name]?.test(value) === true)
   const changes = diffTrees(view, home, parent, commit.tree)
   const isSeen = (tree: string | null, path: string, side: Side | null) =>
-    side === null || (tree !== null && trees.sees(tree, path, side.oid))
+    side === null || (tree !== null && trees.sees(tree, path, blobOf(side)))
   const areSeen = changes.every(({ path, before, after }) => {
     if (path === LABELS_PATH) return trees.seesLabelChange(parent, commit.tree)
     return !isReserved(path) && isSeen(parent, path, before) && isSeen(commit.tree, path, after)

@@ -1,21 +1,22 @@
 /**
  * What comes with a push, looked through before any of it is stored: every object that the new tips need is there,
- * every name is one a tree may hold on any system, no link leads out of the tree, no label is lowered, no word of the
- * node is forged. Only what differs from history that is here already is looked at.
+ * every name is one a tree may hold on any system, no link leads out of the tree, git is told nothing that harms who
+ * clones, no label is lowered, no word of the node is forged. Only what differs from history that is here already is looked at.
  * @clause L0.5
  */
-import { OWNER_PRIVATE, fail, formatLabel, fromUtf8, isNodeError, joinLabels } from '@csb/core'
+import { LIMITS, OWNER_PRIVATE, fail, formatLabel, fromUtf8, isNodeError, joinLabels } from '@csb/core'
 import type { View } from '@csb/store'
 import { decodeCommit, type Commit } from './commit.ts'
+import { checkGitFile, gitFileOf } from './git-files.ts'
 import { createHistory } from './history.ts'
 import { LABELS_PATH, labelsOf, readLabels, type LabelReader } from './labels.ts'
-import { isErased, readObject, readTree } from './objects.ts'
+import { isErased, objectSize, readObject, readTree } from './objects.ts'
 import { createOidList, type OidList } from './oid-list.ts'
 import type { PackView } from './pack-object.ts'
 import { markTree } from './pack-write.ts'
 import { isReserved, validatePath } from './paths.ts'
 import { peel } from './tags.ts'
-import { FOLDER, type TreeEntry } from './tree.ts'
+import { FOLDER, LINK, SUBMODULE, isBlob, type TreeEntry } from './tree.ts'
 
 export type PushRules = {
   /** commits that are known to be whole: the heads of branches and tags */
@@ -41,7 +42,6 @@ export type PushedHistory = {
 }
 
 const EMPTY: ReadonlyMap<string, TreeEntry> = new Map()
-const SYMLINK = '120000'
 const LINK_BYTES = 4096
 /** Entries of decoded trees that are kept: some 20 MB. */
 const KEPT_ENTRIES = 100_000
@@ -125,13 +125,17 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
     if (!rules.onlySeen && isErased(view, home, `/${path}`)) fail('FORGOTTEN', { home, path })
     rules.onPath(path)
   }
-  const file = ({ mode, oid }: TreeEntry, path: string): void => {
+  const file = ({ mode, name, oid }: TreeEntry, path: string): void => {
     if (isErased(view, home, oid)) fail('FORGOTTEN', { home, oid, path })
     const kind = seen.kindOf(oid)
     if (kind !== 'blob') fail('NOT_FOUND', { home, oid, path, wanted: 'blob', found: kind ?? null })
     need(oid, path)
     objects.add(oid)
-    if (mode === SYMLINK) checkLink(readObject(view, home, oid, 'blob'), path)
+    if (mode === LINK) checkLink(readObject(view, home, oid, 'blob'), path)
+    const own = gitFileOf(name)
+    // a link by the name of attributes or the like is only not read; one of submodules is an error
+    if (own === undefined || (mode === LINK && own === 'attributes')) return
+    checkGitFile(own, mode === LINK ? null : bytesToCheck(view, home, oid, path), path)
   }
   const folder = (tree: string, parents: readonly string[], above: string): void => {
     if (parents.includes(tree)) return
@@ -148,9 +152,12 @@ function createTreeWalk(seen: PackView, home: string, rules: PushRules, grounds:
       if (before.some(isAsBefore)) continue
       const old = before.flatMap((names) => names.get(entry.name) ?? [])
       const path = validatePath(above + entry.name)
+      const own = isBlob(entry) ? undefined : gitFileOf(entry.name)
+      if (own !== undefined) checkGitFile(own, null, path)
       if (entry.mode !== FOLDER) {
         touch(path)
-        file(entry, path)
+        // the commit of a submodule is of another repository: neither looked for here nor followed
+        if (entry.mode !== SUBMODULE) file(entry, path)
         continue
       }
       const folders = old.filter(({ mode }) => mode === FOLDER).map(({ oid }) => oid)
@@ -222,6 +229,12 @@ function checkTwins(entries: readonly TreeEntry[], above: string): void {
 
 const foldedName = (name: string): string =>
   name.replace(UNSEEN, '').normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+
+/** Not more than is looked at. */
+function bytesToCheck(view: View, home: string, oid: string, path: string): Uint8Array {
+  if (objectSize(view, home, oid) > LIMITS.gitFileBytes) fail('TOO_LARGE', { maxBytes: LIMITS.gitFileBytes, path })
+  return readObject(view, home, oid, 'blob')
+}
 
 /** A link is relative, and at no step of its way above the root. @throws INVALID_INPUT */
 function checkLink(target: Buffer, path: string): void {

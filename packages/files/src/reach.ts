@@ -8,7 +8,7 @@ import { recycledOf } from './recycle.ts'
 import { listRefs } from './refs.ts'
 import { kindAt } from './stored.ts'
 import { listTags } from './tags.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, SUBMODULE } from './tree.ts'
 
 /** `kind` is undefined where only the object itself tells. */
 export type Link = { readonly oid: string; readonly kind: ObjectKind | undefined }
@@ -31,22 +31,26 @@ export async function rootsOf(view: View, home: string, now: number): Promise<Ro
   return [
     ...refs.map(({ branch, commit }) => ({ holder: 'branch', name: branch, oid: commit, kind: undefined }) as const),
     ...tags.map(({ name, oid }) => ({ holder: 'tag', name, oid, kind: undefined }) as const),
-    ...recycled.map(({ branch, path, oid }) => {
-      const [name, kind] = path === null ? ([branch, undefined] as const) : ([path, 'blob'] as const)
-      return { holder: 'recycled', name, oid, kind } as const
-    }),
+    ...recycled
+      .filter(({ mode }) => mode !== SUBMODULE)
+      .map(({ branch, path, oid }) => {
+        const [name, kind] = path === null ? ([branch, undefined] as const) : ([path, 'blob'] as const)
+        return { holder: 'recycled', name, oid, kind } as const
+      }),
     ...pins.flatMap(({ id, oids }) => oids.map((oid) => ({ holder: 'pin', name: id, oid, kind: undefined }) as const)),
   ]
 }
 
 /**
- * What an object leads to. Of a blob nothing is read.
+ * What an object leads to, but the commits of submodules. Of a blob nothing is read.
  * @throws NOT_FOUND, OBJECT_DAMAGED
  */
 export function linksOf(view: View, home: string, { oid, kind = kindAt(view, home, oid) }: Link): Link[] {
   if (kind === 'blob') return []
   if (kind === 'tree') {
-    return readTree(view, home, oid).map((entry) => ({ oid: entry.oid, kind: entry.mode === FOLDER ? 'tree' : 'blob' }))
+    return readTree(view, home, oid)
+      .filter(({ mode }) => mode !== SUBMODULE)
+      .map((entry) => ({ oid: entry.oid, kind: entry.mode === FOLDER ? 'tree' : 'blob' }))
   }
   if (kind === 'tag') return [taggedBy(oid, readObject(view, home, oid, 'tag'))]
   const { tree, parents } = readCommit(view, home, oid)

@@ -6,7 +6,7 @@ import { labelsOf } from './labels.ts'
 import { readBlob, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { resolveCommit } from './refs.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, SUBMODULE, type Mode } from './tree.ts'
 import { entryAt, walkCommits } from './walk.ts'
 
 /** `at`: name of a branch, or id of a commit. */
@@ -17,7 +17,8 @@ export type FileRead = { readonly bytes: Uint8Array; readonly oid: string; reado
 export type Listed = {
   readonly path: string
   readonly oid: string
-  readonly kind: 'file' | 'folder'
+  /** a submodule is a commit of another repository, by its id */
+  readonly kind: 'file' | 'folder' | 'submodule'
   readonly label: Label
 }
 
@@ -31,6 +32,8 @@ export type LogEntry = {
   readonly at: number
 }
 
+const KINDS: Readonly<Partial<Record<Mode, Listed['kind']>>> = { [FOLDER]: 'folder', [SUBMODULE]: 'submodule' }
+
 /**
  * One file with its label; the read is noted.
  * @throws NOT_FOUND, FORGOTTEN, OBJECT_DAMAGED, INVALID_INPUT
@@ -40,6 +43,7 @@ export function readFile(view: View, { home, at, path }: ReadAt & { readonly pat
   validatePath(path)
   const { tree } = readCommit(view, home, resolveCommit(view, home, at))
   const entry = entryAt(view, home, tree, path)
+  if (entry?.mode === SUBMODULE) fail('NOT_FOUND', { home, at, path, reason: 'a submodule: its files are elsewhere' })
   if (entry === undefined || entry.mode === FOLDER) return fail('NOT_FOUND', { home, at, path })
   const label = labelsOf(view, home, tree)(path)
   const bytes = readBlob(view, home, entry.oid)
@@ -65,7 +69,7 @@ export function listFiles(
   const list = (folder: string, above: string): void => {
     for (const entry of readTree(view, home, folder)) {
       const entryPath = above + entry.name
-      const kind = entry.mode === FOLDER ? 'folder' : 'file'
+      const kind = KINDS[entry.mode] ?? 'file'
       found.push({ path: entryPath, oid: entry.oid, kind, label: labelOf(entryPath) })
       if (recursive && kind === 'folder') list(entry.oid, `${entryPath}/`)
     }

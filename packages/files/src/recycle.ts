@@ -11,7 +11,7 @@ import { isErased, readBlob, readCommit, writeBlob } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { dropRef, getRef, moveRef, resolveCommit } from './refs.ts'
 import { placeFiles } from './tree-place.ts'
-import { FILE, FOLDER, type Mode } from './tree.ts'
+import { FILE, FOLDER, SUBMODULE, isBlob, type Mode } from './tree.ts'
 import { MEMORY } from './homes.ts'
 import { entryAt } from './walk.ts'
 
@@ -147,9 +147,9 @@ export async function restoreRecycled(
   if (restored === undefined || restored.mode === null || !dominates(clearance, parseLabel(restored.label)))
     return fail('NOT_FOUND', { home, path })
   if (isErased(tx, home, `/${path}`)) fail('FORGOTTEN', { home, path })
-  // also proves that the bytes are whole
-  readBlob(tx, home, restored.oid)
   const side = { mode: restored.mode, oid: restored.oid }
+  // also proves that the bytes are whole
+  if (isBlob(side)) readBlob(tx, home, side.oid)
   const done = commitTree(tx, input, (tree) => {
     const clash = clashOf(tx, home, tree, path)
     if (clash !== undefined && clash.oid !== side.oid)
@@ -235,8 +235,8 @@ function clashOf(view: View, home: string, tree: string, path: string) {
   return entryAt(view, home, tree, path)
 }
 
-const isGone = (view: View, home: string, { path, oid }: Recycled): boolean =>
-  isErased(view, home, oid) || (path !== null && isErased(view, home, `/${path}`))
+const isGone = (view: View, home: string, { path, oid, mode }: Recycled): boolean =>
+  (mode !== SUBMODULE && isErased(view, home, oid)) || (path !== null && isErased(view, home, `/${path}`))
 
 const untilOf = (now: number): number => now + LIMITS.recycleMs
 

@@ -3,7 +3,7 @@
  * label that is raised only restricts; whether one may be lowered is decided above, on what the preview says.
  * @clause L3.2
  */
-import { fail, formatLabel, type Label } from '@csb/core'
+import { fail, formatLabel, utf8, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { editTree } from './edit.ts'
 import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
@@ -11,7 +11,7 @@ import { readBlob, readCommit, readTree, writeCommit } from './objects.ts'
 import type { CommitWords } from './change.ts'
 import { isReserved, validatePath } from './paths.ts'
 import { advanceRef, getRef, isSnapshot } from './refs.ts'
-import { FOLDER } from './tree.ts'
+import { FOLDER, SUBMODULE, modeOf, submoduleText, type Mode } from './tree.ts'
 import { entryAt } from './walk.ts'
 
 export type Relabel = {
@@ -55,13 +55,15 @@ export function previewRelabel(view: View, { home, branch, path, label }: Relabe
   const before = labelReader(labels)
   const after = labelReader(new Map([...labels, [path, formatLabel(label)]]))
   const files: Relabelled[] = []
-  const look = (mode: string, oid: string, at: string): void => {
+  const look = (mode: Mode, oid: string, at: string): void => {
     if (mode === FOLDER) {
       for (const entry of readTree(view, home, oid)) look(entry.mode, entry.oid, `${at}/${entry.name}`)
       return
     }
     const [old, now] = [formatLabel(before(at)), formatLabel(after(at))]
-    if (old !== now) files.push({ path: at, mode, bytes: readBlob(view, home, oid), before: old, after: now })
+    if (old === now) return
+    const bytes = mode === SUBMODULE ? utf8(submoduleText(oid)) : readBlob(view, home, oid)
+    files.push({ path: at, mode: modeOf(mode), bytes, before: old, after: now })
   }
   look(start.mode, start.oid, path)
   files.sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))

@@ -1,9 +1,9 @@
 /** What differs between two trees, file by file. Folders that are alike are not read. */
 import type { View } from '@csb/store'
 import { readTree } from './objects.ts'
-import { FOLDER, type Mode, type TreeEntry } from './tree.ts'
+import { FOLDER, modeOf, type Mode, type TreeEntry } from './tree.ts'
 
-/** A file as a tree has it. */
+/** A file as a tree has it, or a submodule. */
 export type Side = { readonly mode: Mode; readonly oid: string }
 
 /** A file of one path, before and after; null where there is none. */
@@ -12,7 +12,8 @@ export type TreeChange = { readonly path: string; readonly before: Side | null; 
 /** Order of paths as everything signed has it: by their UTF-8 bytes. */
 export const comparePaths = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-export const isSameSide = (a: Side | null, b: Side | null): boolean => a?.oid === b?.oid && a?.mode === b?.mode
+export const isSameSide = (a: Side | null, b: Side | null): boolean =>
+  a === null || b === null ? a === b : a.oid === b.oid && modeOf(a.mode) === modeOf(b.mode)
 
 /**
  * @param before object id of a root tree; null: an empty one

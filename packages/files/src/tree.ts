@@ -6,14 +6,32 @@
 import { fail, fromUtf8 } from '@csb/core'
 import { problemOfName } from './paths.ts'
 
-/** How git spells the kinds of entry: file, executable file, symbolic link, folder. */
-export const MODES = ['100644', '100755', '120000', '40000'] as const
+/** How git spells the kinds of entry: file, executable file, symbolic link, folder, submodule, and an early file. */
+export const MODES = ['100644', '100755', '120000', '40000', '160000', '100664'] as const
 export const FILE = '100644'
+export const EXECUTABLE = '100755'
 export const FOLDER = '40000'
+export const LINK = '120000'
+/** A commit of another repository: its object is not here and is never looked for. */
+export const SUBMODULE = '160000'
+/** What early versions of git wrote for a file; it counts as one and stays spelled as it came. */
+const EARLY_FILE = '100664'
 
 export type Mode = (typeof MODES)[number]
 /** One line of a folder. `oid` is in lower-case hex. */
 export type TreeEntry = { readonly mode: Mode; readonly name: string; readonly oid: string }
+
+/** The mode that counts where two are compared. */
+export const modeOf = (mode: Mode): Mode => (mode === EARLY_FILE ? FILE : mode)
+
+/** True where the entry's id is that of a blob of this home. */
+export const isBlob = ({ mode }: Pick<TreeEntry, 'mode'>): boolean => mode !== FOLDER && mode !== SUBMODULE
+
+/** The blob of an entry; null where it has none. */
+export const blobOf = (entry: Pick<TreeEntry, 'mode' | 'oid'>): string | null => (isBlob(entry) ? entry.oid : null)
+
+/** What git shows where the content of a submodule would be. */
+export const submoduleText = (oid: string): string => `Subproject commit ${oid}\n`
 
 const SPACE = 0x20
 const NUL = 0x00

@@ -31,8 +31,11 @@ describe('what a push may not bring', () => {
     ['\u202egnp.exe', '100644'],
     ['cafe\u0301', '100644'],
     ['x'.repeat(300), '100644'],
-    ['sub', '160000'],
-    ['odd', '100664'],
+    ['.git', '160000'],
+    ['.GIT ', '160000'],
+    ['git~1', '160000'],
+    ['a/../b', '160000'],
+    ['odd', '100600'],
   ])('a tree with an entry named %j of mode %s', async (name, mode) => {
     const { store, home } = await openHome()
     const { pack, tip } = treeWith([mode, name, ''])

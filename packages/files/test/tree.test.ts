@@ -72,7 +72,7 @@ test.each([
   ['a file and a folder of one name', [line('100644 a'), line('40000 a')]],
   ['entries out of order', [line('100644 b'), line('100644 a')]],
   ['a mode with a leading zero', [line('040000 a')]],
-  ['a submodule', [line('160000 a')]],
+  ['a mode that git has not', [line('100600 a')]],
   ['.git', [line('40000 .git')]],
   ['a slash in a name', [line('100644 a/b')]],
   ['an id cut short', [line('100644 a').subarray(0, 20)]],

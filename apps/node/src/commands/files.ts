@@ -9,6 +9,7 @@ import { archiveCommands } from './archive.ts'
 import { branchCommands } from './branches.ts'
 
 type Ref = { readonly branch: string; readonly commit: string; readonly protected: boolean }
+type Listed = { readonly path: string; readonly kind: string; readonly oid: string }
 type Logged = {
   readonly commit: string
   readonly author: { readonly name: string }
@@ -36,9 +37,8 @@ export function fileCommands(program: Command): void {
     .action(
       acting<object, [string, string | undefined]>(async ({ client, out }, [branch, path]) => {
         const asked = route(['v1', 'files', 'tree'], { branch, path })
-        const found = await (await client()).call<{ items: { path: string; kind: string }[] }>('GET', asked)
-        const lines = found.items.map((item) => `${inline(item.path)}${item.kind === 'folder' ? '/' : ''}`)
-        out.answer(found, lines.join('\n'))
+        const found = await (await client()).call<{ items: Listed[] }>('GET', asked)
+        out.answer(found, found.items.map(listedText).join('\n'))
       }),
     )
   files
@@ -95,6 +95,11 @@ function writingCommands(files: Command): void {
         out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
       }),
     )
+}
+
+function listedText({ path, kind, oid }: Listed): string {
+  if (kind === 'submodule') return t('files.submodule', { path: inline(path), commit: oid.slice(0, 12) })
+  return `${inline(path)}${kind === 'folder' ? '/' : ''}`
 }
 
 function loggedText({ commit, author, message, at }: Logged): string {

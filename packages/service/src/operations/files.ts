@@ -45,7 +45,7 @@ const reading = (input: At, parts: Pick<Parts, 'key' | 'identity'>) => ({
   ...(input.path === undefined || input.path === '' ? {} : { path: `/${input.path}` }),
 })
 
-type Labelled = { readonly path: string; readonly kind: 'file' | 'folder'; readonly label: Label }
+type Labelled = { readonly path: string; readonly kind: 'file' | 'folder' | 'submodule'; readonly label: Label }
 
 /** What may not be seen, or lies beyond the lease, looks like what is not there. */
 const isShown = (context: Context, input: At, { path, label }: Labelled): boolean =>
@@ -53,7 +53,7 @@ const isShown = (context: Context, input: At, { path, label }: Labelled): boolea
 
 /** The files that are shown, and the folders they lie in: one that holds nothing to be seen would tell of what is hidden. */
 function shownOf<T extends Labelled>(items: readonly T[], isVisible: (item: T) => boolean): T[] {
-  const shown = new Set(items.filter((item) => item.kind === 'file' && isVisible(item)).map(({ path }) => path))
+  const shown = new Set(items.filter((item) => item.kind !== 'folder' && isVisible(item)).map(({ path }) => path))
   for (const path of shown) {
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) shown.add(path.slice(0, at))
   }
