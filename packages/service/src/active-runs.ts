@@ -4,6 +4,7 @@ import { delay } from '@csb/core'
 import type { ReadEntry } from '@csb/store'
 import { createHolds, type Holds } from './holds.ts'
 import { createPackCache, type PackCache } from './pack-cache.ts'
+import { createTurns, type Turns } from './turns.ts'
 
 export type Runs = {
   readonly bus: TaskBus
@@ -45,15 +46,6 @@ export type Bell = {
   wait(ms: number, signal: AbortSignal): Promise<void>
 }
 
-type Turns = {
-  /**
-   * Wait until fewer than `most` are taken, first come first served; then take one.
-   * @returns gives it back
-   * @throws the signal's reason where it fires while waiting
-   */
-  take(most: number, signal: AbortSignal): Promise<() => void>
-}
-
 export const createRuns = (): Runs => ({
   bus: createTaskBus(),
   active: new Map(),
@@ -79,37 +71,6 @@ function createBell(): Bell {
       } finally {
         waiting.delete(rung.resolve)
         over.abort()
-      }
-    },
-  }
-}
-
-function createTurns(): Turns {
-  let taken = 0
-  const waiting = new Set<() => void>()
-
-  const leave = () => {
-    taken--
-    const [next] = waiting
-    next?.()
-  }
-
-  return {
-    take: async (most, signal) => {
-      for (;;) {
-        signal.throwIfAborted()
-        if (taken < most) break
-        const { promise, resolve } = Promise.withResolvers<void>()
-        waiting.add(resolve)
-        signal.addEventListener('abort', () => resolve(), { once: true })
-        await promise
-        waiting.delete(resolve)
-      }
-      taken++
-      let left = false
-      return () => {
-        if (!left) leave()
-        left = true
       }
     },
   }
