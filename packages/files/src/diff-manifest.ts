@@ -1,12 +1,12 @@
 /**
  * What a change does to each file, so that a person can judge it and a signature can bind it: contents by SHA-256,
- * whatever hash the home uses, and both labels. Any byte or label that differs gives another digest.
+ * whatever hash the home uses, or by object id where they are too large, and both labels. Any byte or label that differs gives another digest.
  */
-import { canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8 } from '@csb/core'
+import { LIMITS, canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8 } from '@csb/core'
 import type { View } from '@csb/store'
 import { labelsOf, readLabels } from './labels.ts'
 import { findRenames } from './merge-renames.ts'
-import { readBlob, readTree } from './objects.ts'
+import { objectSize, readBlob, readTree } from './objects.ts'
 import { comparePaths, diffTrees, type Side, type TreeChange } from './tree-diff.ts'
 import { FOLDER, SUBMODULE, modeOf, submoduleText, type Mode } from './tree.ts'
 import { entryAt } from './walk.ts'
@@ -20,9 +20,12 @@ export type ManifestEntry = {
   readonly path_old?: string
   readonly mode_old: Mode | null
   readonly mode_new: Mode | null
-  /** hex; null also where the bytes were forgotten */
+  /** hex; null also where the bytes were forgotten, or are too many to be held */
   readonly sha256_old: string | null
   readonly sha256_new: string | null
+  /** object ids, of a file too large for the other hash only */
+  readonly oid_old?: string
+  readonly oid_new?: string
   /** in bytes */
   readonly size_old: number | null
   readonly size_new: number | null
@@ -31,7 +34,7 @@ export type ManifestEntry = {
   readonly label_new: string | null
 }
 
-type Content = { readonly sha256: string | null; readonly size: number | null }
+type Content = { readonly sha256: string | null; readonly size: number | null; readonly oid?: string }
 
 /**
  * @param before object id of a root tree
@@ -66,6 +69,8 @@ export function manifestOf(view: View, home: string, before: string, after: stri
       mode_new: now === null ? null : modeOf(now.mode),
       sha256_old: left.sha256,
       sha256_new: right.sha256,
+      ...(left.oid === undefined ? {} : { oid_old: left.oid }),
+      ...(right.oid === undefined ? {} : { oid_new: right.oid }),
       size_old: left.size,
       size_new: right.size,
       label_old: old === null ? null : formatLabel(labelOld(from)),
@@ -93,6 +98,8 @@ export const manifestDigest = (manifest: readonly ManifestEntry[]): string => di
 
 function readContent(view: View, home: string, { mode, oid }: Side): Content {
   try {
+    const size = mode === SUBMODULE ? 0 : objectSize(view, home, oid)
+    if (size > LIMITS.blobBytes) return { sha256: null, size, oid }
     const bytes = mode === SUBMODULE ? utf8(submoduleText(oid)) : readBlob(view, home, oid)
     return { sha256: sha256Hex(bytes), size: bytes.byteLength }
   } catch (error) {

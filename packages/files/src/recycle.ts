@@ -7,7 +7,7 @@ import { LIMITS, dominates, fail, formatLabel, joinLabels, parseLabel, type Clea
 import { key, prefix, tail, type Transaction, type View } from '@csb/store'
 import { commitTree, type CommitOn, type Committed } from './change.ts'
 import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
-import { isErased, readBlob, readCommit, writeBlob } from './objects.ts'
+import { isErased, objectSize, readBlob, readCommit, writeBlob } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { dropRef, getRef, moveRef, resolveCommit } from './refs.ts'
 import { placeFiles } from './tree-place.ts'
@@ -148,8 +148,8 @@ export async function restoreRecycled(
     return fail('NOT_FOUND', { home, path })
   if (isErased(tx, home, `/${path}`)) fail('FORGOTTEN', { home, path })
   const side = { mode: restored.mode, oid: restored.oid }
-  // also proves that the bytes are whole
-  if (isBlob(side)) readBlob(tx, home, side.oid)
+  // also proves that the bytes are whole, where they can be held
+  if (isBlob(side) && objectSize(tx, home, side.oid) <= LIMITS.blobBytes) readBlob(tx, home, side.oid)
   const done = commitTree(tx, input, (tree) => {
     const clash = clashOf(tx, home, tree, path)
     if (clash !== undefined && clash.oid !== side.oid)
