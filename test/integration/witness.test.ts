@@ -7,7 +7,8 @@ import { contradict, readRecords, verifyProof, type RecordHeader } from '@csb/au
 import { key, openStore, prefix, type Store } from '@csb/store'
 import { createCluster, type Cluster, type Member } from '../../apps/harness/src/cluster.ts'
 import { completedBy, leafHash } from '../../packages/authority/src/merkle.ts'
-import { headerRow, headerText } from '../../packages/authority/src/record-row.ts'
+import { headerBytes, headerRow } from '../../packages/authority/src/record-row.ts'
+import { nodesOf } from '../../packages/authority/src/record.ts'
 
 type State = {
   log: number
@@ -72,15 +73,19 @@ async function rewrite(store: Store, from: number): Promise<void> {
     let prev: string | null = null
     for (const before of headers) {
       const header: RecordHeader = { ...before, prev, ...(before.seq === from ? { actor: 'nobody' } : {}) }
-      const leaf = leafHash(headerText(header))
-      tx.put(key('header', header.seq), headerRow(header))
-      for (const node of completedBy(header.seq, leaf, (level, index) => tx.get(key('node', level, index)) ?? leaf)) {
-        tx.put(key('node', node.level, node.index), node.hash)
-      }
-      prev = toHex(leaf)
+      const bytes = headerBytes(header)
+      const nodes = completedBy(header.seq, leafHash(bytes), nodesOf(tx))
+      tx.put(
+        key('header', header.seq),
+        headerRow(
+          nodes.map(({ hash }) => hash),
+          bytes,
+        ),
+      )
+      prev = toHex(leafHash(bytes))
     }
     const last = headers.at(-1)
-    tx.putJson(key('meta', 'record'), { size: headers.length, leaf: prev, ts: last?.ts ?? 0 })
+    tx.putJson(key('meta', 'record'), { size: headers.length, ts: last?.ts ?? 0 })
     // the checkpoints that were made stand in the way of a clean story
     tx.del(key('meta', 'checkpoint'))
     tx.del(key('meta', 'checkpoint-settled'))
@@ -97,7 +102,7 @@ async function truncate(store: Store, size: number): Promise<void> {
   }
   await store.transact((tx) => {
     for (const fullKey of gone) tx.del(fullKey)
-    tx.putJson(key('meta', 'record'), { size, leaf: last?.leaf, ts: last?.header.ts })
+    tx.putJson(key('meta', 'record'), { size, ts: last?.header.ts })
     tx.del(key('meta', 'checkpoint'))
     tx.del(key('meta', 'checkpoint-settled'))
   })

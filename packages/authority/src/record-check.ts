@@ -4,8 +4,8 @@
  * The whole check recomputes everything from the headers and trusts no stored hash.
  * @clause L1.6
  */
-import { equalBytes, fail, fromHex, isNodeError, toHex } from '@csb/core'
-import { key, prefix, tail, type View } from '@csb/store'
+import { equalBytes, fail, fromHex, isNodeError, sha256, toHex } from '@csb/core'
+import { prefix, tail, type View } from '@csb/store'
 import {
   completedBy,
   consistencyPath,
@@ -15,8 +15,8 @@ import {
   rootFromInclusion,
   rootOf,
 } from './merkle.ts'
-import { headOf, isCommitted, nodesOf } from './record.ts'
-import { headerRow, headerText, readHeaderRow } from './record-row.ts'
+import { headOf, nodesOf } from './record.ts'
+import { commitmentIn, leafOfRow, nodeIn, splitRow, timeOf } from './record-row.ts'
 
 /** That entry `seq` stands in the first `size`. Hashes in hex. */
 export type InclusionProof = {
@@ -46,44 +46,46 @@ export type RecordReport = {
 }
 
 /**
- * Recompute the whole record: numbers, chain, tree, commitments. That each entry names the one before follows from its
- * hash, since the name is put in from there.
+ * Recompute the whole record: numbers, chain, tree, commitments. Headers and payloads are read side by side, each from
+ * front to back; memory stays within one path of the tree.
  * @throws RECORD_DAMAGED `{seq, reason}` for the first entry that does not hold
  * @clause L1.6
  */
 export async function verifyRecord(view: View): Promise<RecordReport> {
   const head = await headFor(view)
-  /** roots of full subtrees so far, by level; one that is merged upwards stays readable until overwritten */
-  const full = new Map<string, Uint8Array>()
-  const nodeAt = (level: number, index: number) => full.get(`${level}/${index}`) ?? fail('INTERNAL', { level, index })
+  const payloads = follow(view, prefix('payload'))
+  /** the last full subtree of each level: the next one there is its sibling, and in the end they are the peaks */
+  const full: Uint8Array[] = []
+  const nodeAt = (level: number) => full[level] ?? fail('INTERNAL', { level })
+  const start = prefix('header')
   let next = 0
-  let previous: string | null = null
-  let ts = 0
+  let leaf: Uint8Array | undefined
+  let before = 0
   let erased = 0
-  for await (const [fullKey, bytes] of view.range({ prefix: prefix('header') })) {
-    const seq = Number(tail(fullKey, 'header'))
-    if (seq !== next) damaged(next, 'header missing')
-    if (seq >= head.size) damaged(seq, 'behind the head')
-    const header = readHeaderRow(bytes, seq, previous)
-    // one value, one row: another spelling of it is a change as well
-    if (Buffer.compare(headerRow(header), bytes) !== 0) damaged(seq, 'header')
-    if (header.ts < ts) damaged(seq, 'time')
-    const leaf = leafHash(headerText(header))
-    for (const node of completedBy(seq, leaf, nodeAt)) {
-      const stored = view.get(key('node', node.level, node.index))
-      if (stored === undefined || Buffer.compare(stored, node.hash) !== 0) damaged(seq, 'node')
-      full.set(`${node.level}/${node.index}`, node.hash)
-      dropChildren(full, node.level, node.index)
+  try {
+    for await (const [fullKey, bytes] of view.range({ prefix: start })) {
+      const seq = Number(fullKey.slice(start.length))
+      if (seq !== next) damaged(next, 'header missing')
+      if (seq >= head.size) damaged(seq, 'behind the head')
+      const row = splitRow(bytes, seq)
+      const ts = timeOf(row, seq)
+      if (ts < before) damaged(seq, 'time')
+      leaf = leafHash(leafOfRow(leaf, row.said))
+      for (const { level, hash } of completedBy(seq, leaf, nodeAt)) {
+        if (!isSame(hash, nodeIn(row.nodes, level))) damaged(seq, 'node')
+        full[level] = hash
+      }
+      const payload = await payloads.at(fullKey.slice(start.length))
+      if (payload === undefined) erased++
+      else if (!isSame(sha256(payload), commitmentIn(row))) damaged(seq, 'payload')
+      before = ts
+      next++
     }
-    const payload = view.get(key('payload', seq))
-    if (payload === undefined) erased++
-    else if (!isCommitted(header, payload)) damaged(seq, 'payload')
-    previous = toHex(leaf)
-    ts = header.ts
-    next++
+  } finally {
+    await payloads.end()
   }
   if (next !== head.size) damaged(next, 'header missing')
-  if (previous !== head.leaf || ts !== head.ts) damaged(Math.max(next - 1, 0), 'head')
+  if (before !== head.ts) damaged(Math.max(next - 1, 0), 'head')
   return { ok: true, size: next, root: toHex(rootOf(next, nodeAt)), erased }
 }
 
@@ -156,11 +158,27 @@ function hashesOf(texts: readonly string[]): readonly Uint8Array[] | undefined {
   return hashes
 }
 
-/** What lies below a full subtree is not needed any more: memory stays within one path. */
-function dropChildren(full: Map<string, Uint8Array>, level: number, index: number): void {
-  full.delete(`${level - 1}/${index * 2}`)
-  full.delete(`${level - 1}/${index * 2 + 1}`)
+/** Values of one table, asked for in the order of their keys. */
+function follow(view: View, start: string) {
+  const rows = view.range({ prefix: start })[Symbol.asyncIterator]()
+  let row: ReturnType<typeof rows.next> | undefined
+  return {
+    /** @param at what follows the prefix in the key, behind that of the last call */
+    at: async (at: string): Promise<Uint8Array | undefined> => {
+      for (; ; row = rows.next()) {
+        const { done, value } = await (row ??= rows.next())
+        if (done === true || value[0] > start + at) return undefined
+        if (value[0] === start + at) return value[1]
+      }
+    },
+    end: async (): Promise<void> => {
+      await rows.return?.()
+    },
+  }
 }
+
+const isSame = (hash: Uint8Array, stored: Uint8Array | undefined): boolean =>
+  stored !== undefined && Buffer.compare(hash, stored) === 0
 
 function damaged(seq: number, reason: string): never {
   fail('RECORD_DAMAGED', { seq, reason })

@@ -1,16 +1,16 @@
 /**
  * A proof for somebody who has no node: one entry's header, its way to the root, and the checkpoint with its
- * cosignatures, in one file of the C2SP tlog-proof form. The header stands in the file's extra line; what the entry
- * said, its payload, is not in it.
+ * cosignatures, in one file of the C2SP tlog-proof form. The file's extra line is the leaf's own bytes: the hash of the
+ * entry before, the commitment, the header's words. What the entry said, its payload, is not in it.
  * @clause L1.6
  */
-import { LIMITS, fail, fromUtf8, toHex, type KeyPair } from '@csb/core'
+import { LIMITS, fail, toHex, type KeyPair } from '@csb/core'
 import type { View } from '@csb/store'
 import { readCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { signedHead, witnessState } from './checkpoints.ts'
 import { leafHash, rootFromInclusion } from './merkle.ts'
 import { recordAt } from './record.ts'
-import { headerText, type RecordHeader } from './record-row.ts'
+import { headerBytes, readHeader, type RecordHeader } from './record-row.ts'
 import { proveInclusion } from './record-check.ts'
 
 export type ProvedRecord = {
@@ -31,13 +31,13 @@ const HASH = /^[A-Za-z0-9+/]{43}=$/
  * @throws NOT_FOUND
  */
 export function writeProof(view: View, seq: number, nodeKey: KeyPair): string {
-  const header = headerText(recordAt(view, seq).header)
+  const bytes = headerBytes(recordAt(view, seq).header)
   const { settled, latest, size } = witnessState(view)
   const note =
     [settled, latest].find((known) => known !== null && known.size > seq)?.note ?? signedHead(view, nodeKey, size)
   const { proof } = proveInclusion(view, seq, readCheckpoint(note).size)
   const hashes = proof.map((hash) => Buffer.from(hash, 'hex').toString('base64'))
-  return [FIRST_LINE, `extra ${Buffer.from(header).toString('base64')}`, `index ${seq}`, ...hashes, '', note].join('\n')
+  return [FIRST_LINE, `extra ${Buffer.from(bytes).toString('base64')}`, `index ${seq}`, ...hashes, '', note].join('\n')
 }
 
 /**
@@ -61,16 +61,5 @@ export function verifyProof(text: string): ProvedRecord {
   const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, 'base64')))
   const root = rootFromInclusion(seq, checkpoint.size, leaf, path)
   if (root === undefined || toHex(root) !== checkpoint.root) fail('RECORD_DAMAGED', { seq, reason: 'inclusion' })
-  const header = parseHeader(bytes)
-  if (header.seq !== seq) fail('RECORD_DAMAGED', { seq, reason: 'number' })
-  return { header, leaf: toHex(leaf), checkpoint }
-}
-
-/** Only of bytes whose hash led to the root: what the log has signed. */
-function parseHeader(bytes: Uint8Array): RecordHeader {
-  try {
-    return JSON.parse(fromUtf8(bytes) ?? '') as RecordHeader
-  } catch (error) {
-    return fail('MALFORMED', { reason: 'entry' }, error)
-  }
+  return { header: readHeader(bytes, seq), leaf: toHex(leaf), checkpoint }
 }

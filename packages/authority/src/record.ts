@@ -6,16 +6,20 @@
  * before it. Staged in the caller's transaction, so that an act and its entry are durable together or not at all.
  * @clause L1.1, L1.5, L1.6
  */
-import { digestOf, fail, formatLabel, joinLabels, random, toBase64Url, toHex } from '@csb/core'
+import { digestOf, fail, formatLabel, joinLabels, salt, sha256, toBase64Url, toHex } from '@csb/core'
 import { key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
 import { completedBy, leafHash } from './merkle.ts'
 import {
   headerRow,
-  headerText,
+  holderOfNode,
+  leafBytes,
+  leafOfRow,
+  nodeIn,
   payloadRow,
   payloadText,
-  readHeaderRow,
+  readHeader,
   readStored,
+  splitRow,
   type RecordHeader,
   type RecordPayload,
 } from './record-row.ts'
@@ -56,7 +60,7 @@ export type RecordItem = {
   readonly salt: string | null
 }
 
-type Head = { readonly size: number; readonly leaf: string | null; readonly ts: number }
+type Head = { readonly size: number; readonly ts: number }
 
 /** Why nothing is written: somebody showed a checkpoint, signed by this node, that its record does not bear out. */
 export type Held = {
@@ -85,10 +89,11 @@ const LOG = key('meta', 'record-log')
  */
 export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): { seq: number; leaf: string } {
   checkNotHeld(tx)
-  const { size: seq, leaf: prev, ts } = headOf(tx)
-  const payload = payloadRow(random(32), { reads: entry.reads, effect: entry.effect, commit: entry.commit ?? null })
-  // members in canonical order: their text is written the quick way
-  const header: RecordHeader = {
+  const { size: seq, ts: before } = headOf(tx)
+  const ts = Math.max(now, before)
+  const payload = payloadRow(salt(), { reads: entry.reads, effect: entry.effect, commit: entry.commit ?? null })
+  const nodeAt = nodesOf(tx)
+  const bytes = leafBytes(seq === 0 ? undefined : nodeAt(0, seq - 1), sha256(payload), {
     actor: entry.actor,
     basis: entry.basis ?? null,
     code: entry.code ?? null,
@@ -97,24 +102,26 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
     lease: entry.lease,
     operation: entry.operation,
     outcome: entry.outcome,
-    payload: digestOf(payload),
-    prev,
     reads: entry.reads.length,
     run: entry.run,
-    seq,
-    ts: Math.max(now, ts),
-    v: 1,
-  }
-  const hash = leafHash(headerText(header))
-  tx.put(key('header', seq), headerRow(header))
+    ts,
+  })
+  const leaf = leafHash(bytes)
+  const nodes = completedBy(seq, leaf, nodeAt)
+  tx.put(
+    key('header', seq),
+    headerRow(
+      nodes.map(({ hash }) => hash),
+      bytes,
+    ),
+  )
   tx.put(key('payload', seq), payload)
-  for (const node of completedBy(seq, hash, nodesOf(tx))) tx.put(key('node', node.level, node.index), node.hash)
   if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), new Uint8Array())
   for (const commit of [entry.commit, ...(entry.commits ?? [])]) {
     if (commit !== undefined && !tx.has(key('recordByCommit', commit))) tx.putJson(key('recordByCommit', commit), seq)
   }
-  tx.putJson(HEAD, { size: seq + 1, leaf: toHex(hash), ts: header.ts } satisfies Head)
-  return { seq, leaf: toHex(hash) }
+  tx.putJson(HEAD, { size: seq + 1, ts } satisfies Head)
+  return { seq, leaf: toHex(leaf) }
 }
 
 /** Why nothing is written, or undefined where all is well. */
@@ -179,14 +186,15 @@ export async function readRecords(view: View, options: ReadRecordsOptions): Prom
 
 /** @throws NOT_FOUND, RECORD_DAMAGED */
 export function recordAt(view: View, seq: number): RecordItem {
-  const bytes = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
-  const header = readHeaderRow(bytes, seq, seq === 0 ? null : toHex(nodesOf(view)(0, seq - 1)))
-  const leaf = toHex(leafHash(headerText(header)))
+  const stored = view.get(key('header', seq)) ?? fail('NOT_FOUND', { seq })
+  const bytes = leafOfRow(seq === 0 ? undefined : nodesOf(view)(0, seq - 1), splitRow(stored, seq).said)
+  const header = readHeader(bytes, seq)
+  const leaf = toHex(leafHash(bytes))
   const row = view.get(key('payload', seq))
   if (row === undefined) return { header, leaf, payload: null, salt: null }
-  const { salt, stored } = readStored(row, seq)
-  const payload = { reads: stored.reads ?? [], effect: stored.effect, commit: stored.commit ?? null }
-  return { header, leaf, payload, salt: toBase64Url(salt) }
+  const { salt: salted, stored: said } = readStored(row, seq)
+  const payload = { reads: said.reads ?? [], effect: said.effect, commit: said.commit ?? null }
+  return { header, leaf, payload, salt: toBase64Url(salted) }
 }
 
 /** Number of the entry that made a commit, or undefined. */
@@ -196,17 +204,18 @@ export const recordOfCommit = (view: View, oid: string): number | undefined =>
 /**
  * Payloads that mention one of the given words (ids, paths, object ids), for the erase routine: the header keeps
  * proving that an entry stood there, and tells nothing about what it said.
- * @returns full keys and stored bytes
+ * @returns numbers of the entries, full keys and stored bytes of their payloads
  * @clause L3.4
  */
 export async function payloadsThatMention(
   view: View,
   words: readonly string[],
-): Promise<{ key: string; bytes: Uint8Array }[]> {
-  const found: { key: string; bytes: Uint8Array }[] = []
+): Promise<{ seq: number; key: string; bytes: Uint8Array }[]> {
+  const found: { seq: number; key: string; bytes: Uint8Array }[] = []
   for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
     const text = payloadText(bytes) ?? ''
-    if (words.some((word) => text.includes(word))) found.push({ key: fullKey, bytes })
+    if (words.some((word) => text.includes(word)))
+      found.push({ seq: Number(tail(fullKey, 'payload')), key: fullKey, bytes })
   }
   return found
 }
@@ -214,11 +223,13 @@ export async function payloadsThatMention(
 /** Node source over what is stored. @throws RECORD_DAMAGED where one is missing */
 export const nodesOf =
   (view: View) =>
-  (level: number, index: number): Uint8Array =>
-    view.get(key('node', level, index)) ?? fail('RECORD_DAMAGED', { reason: 'node missing', level, index })
+  (level: number, index: number): Uint8Array => {
+    const row = view.get(key('header', holderOfNode(level, index)))
+    return (row && nodeIn(row, level)) ?? fail('RECORD_DAMAGED', { reason: 'node missing', level, index })
+  }
 
-/** Size, last leaf and time of the last entry. */
-export const headOf = (view: View): Head => view.getJson<Head>(HEAD) ?? { size: 0, leaf: null, ts: 0 }
+/** Size, and time of the last entry. */
+export const headOf = (view: View): Head => view.getJson<Head>(HEAD) ?? { size: 0, ts: 0 }
 
 /** True where the payload's bytes are those its header commits to. */
 export const isCommitted = (header: RecordHeader, row: Uint8Array): boolean => digestOf(row) === header.payload

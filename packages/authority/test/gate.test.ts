@@ -137,7 +137,7 @@ describe('an approval', () => {
 
   test('attack 30: the record behind the card was rewritten', async () => {
     const { store, card } = await stand()
-    await store.transact((tx) => tx.put(key('node', 0, 0), new Uint8Array(32)))
+    await store.transact((tx) => tx.put(key('header', 0), new Uint8Array(40)))
     expect(await decided(store, signed(card), card)).toMatchObject(STALE('log'))
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { OWNER_PRIVATE, fromUtf8, toHex, utf8, type Label } from '@csb/core'
-import { eraseKeys, key, prefix, type ReadEntry, type Store } from '@csb/store'
+import { eraseKeys, key, type ReadEntry, type Store } from '@csb/store'
 import {
   appendRecord,
   effectiveNow,
@@ -22,7 +22,8 @@ import {
   type RecordHeader,
 } from '@csb/authority'
 import { completedBy, leafHash } from '../src/merkle.ts'
-import { headerRow, headerText } from '../src/record-row.ts'
+import { headerBytes, headerRow } from '../src/record-row.ts'
+import { nodesOf } from '../src/record.ts'
 import {
   HOME,
   NOW,
@@ -106,9 +107,12 @@ describe('the record', () => {
 
   test('L1.6 a node or the head changed is found', async () => {
     const store = await recorded(8)
-    for (const at of [key('node', 0, 3), key('node', 3, 0), key('meta', 'record')]) {
+    const head = key('meta', 'record')
+    for (const [at, level] of [[key('header', 3), 0], [key('header', 7), 3], [head]] as const) {
       const good = store.view().get(at) ?? new Uint8Array()
-      await put(store, at, at.startsWith(prefix('node')) ? new Uint8Array(32) : utf8('{"size":8,"leaf":null,"ts":0}'))
+      const bad =
+        level === undefined ? utf8('{"size":8,"ts":0}') : Uint8Array.from(good).fill(0, level * 32, level * 32 + 32)
+      await put(store, at, bad)
       expect(await damage(store), at).toMatchObject({ code: 'RECORD_DAMAGED' })
       await put(store, at, good)
     }
@@ -143,14 +147,18 @@ describe('the record', () => {
       await store.transact((tx) => {
         let leaf: string | null = null
         headers.forEach((header, seq) => {
-          const text = headerText({ ...header, seq, prev: leaf })
-          leaf = toHex(leafHash(text))
-          tx.put(key('header', seq), headerRow(header))
-          const nodeAt = (level: number, index: number) => tx.get(key('node', level, index)) ?? new Uint8Array()
-          for (const node of completedBy(seq, leafHash(text), nodeAt))
-            tx.put(key('node', node.level, node.index), node.hash)
+          const bytes = headerBytes({ ...header, seq, prev: leaf })
+          const nodes = completedBy(seq, leafHash(bytes), nodesOf(tx))
+          leaf = toHex(leafHash(bytes))
+          tx.put(
+            key('header', seq),
+            headerRow(
+              nodes.map(({ hash }) => hash),
+              bytes,
+            ),
+          )
         })
-        tx.putJson(key('meta', 'record'), { size: headers.length, leaf, ts: headers.at(-1)?.ts })
+        tx.putJson(key('meta', 'record'), { size: headers.length, ts: headers.at(-1)?.ts })
       })
       return damage(store)
     }
@@ -166,7 +174,7 @@ describe('the record', () => {
       const items = await readRecords(store.view(), { limit: 9 })
       const changed = items.map(({ header }, seq) => (seq === 2 ? { ...header, actor: helper.did } : header))
       let prev: string | null = null
-      const leaves = changed.map((header) => (prev = toHex(leafHash(headerText({ ...header, prev })))))
+      const leaves = changed.map((header) => (prev = toHex(leafHash(headerBytes({ ...header, prev })))))
       expect(leaves.map((leaf, seq) => leaf === items[seq]?.leaf)).toEqual([true, true, false, false, false, false])
       expect(await rewrite(set(2, { actor: helper.did }))).not.toMatchObject({ root })
       // the payloads stay where they are: one entry fewer, and they are those of others

@@ -1,10 +1,11 @@
 /** SHA-256 and the encodings of bytes that appear in documents. */
-import { createHash, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 
 /** 32 bytes. */
 export function sha256(...parts: readonly (Uint8Array | string)[]): Uint8Array {
   const [only, ...others] = parts
-  if (only !== undefined && others.length === 0) return hash('sha256', only, 'buffer')
+  // as text and back it costs half of what a buffer of its own does
+  if (only !== undefined && others.length === 0) return Buffer.from(hash('sha256', only, 'binary'), 'binary')
   const h = createHash('sha256')
   for (const part of parts) h.update(part)
   return h.digest()
@@ -23,6 +24,14 @@ export function digestOf(data: Uint8Array | string): string {
 /** Random bytes from the operating system. */
 export function random(bytes: number): Uint8Array {
   return randomBytes(bytes)
+}
+
+/**
+ * 32 bytes, 244 of their bits random: the digits of two random UUIDs, which the runtime makes from what it drew
+ * beforehand. For salts, of which many are needed a second; never for keys.
+ */
+export function salt(): Uint8Array {
+  return Buffer.from(`${randomUUID()}${randomUUID()}`.replaceAll('-', ''), 'hex')
 }
 
 export const toHex = (bytes: Uint8Array): string =>

@@ -75,13 +75,15 @@ export const TABLES = {
   gateOpen: 'ao',
   /** did -> empty: actors whose work was approved (authority/gate) */
   gateActor: 'aq',
+  /** grant hash / digest of a wish -> JSON {card, until}: what an approval lets that lease do once (authority/gate) */
+  gatePass: 'ad',
+  /** grant hash -> JSON what of integrity external was read under it (authority/taint) */
+  taint: 'aj',
 
-  /** seq -> JSON header (authority/record) */
+  /** seq -> hashes of the subtrees it completes, commitment to its payload, words (authority/record) */
   header: 'rh',
-  /** seq -> JSON payload, erasable (authority/record) */
+  /** seq -> salt and JSON payload, erasable (authority/record) */
   payload: 'rp',
-  /** level / index -> 32 bytes (authority/record) */
-  node: 'rn',
   /** commit oid -> seq (authority/record) */
   recordByCommit: 'rc',
   /** run id / seq -> empty (authority/record) */
