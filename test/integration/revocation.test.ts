@@ -11,6 +11,11 @@ import { isProved, play } from '../../apps/harness/src/stage.ts'
 
 type Task = { readonly status: { readonly message?: { readonly parts: readonly { readonly text?: string }[] } } }
 
+type Failed = {
+  readonly status: { readonly state: string }
+  readonly metadata: Readonly<Record<string, { readonly code?: string }>>
+}
+
 const AUTHORITY = 'urn:csb:ext:authority:v1'
 const CLERK = join(import.meta.dirname, '../../apps/harness/agents/clerk.mjs')
 
@@ -102,6 +107,48 @@ describe('what counts once counts once', () => {
     await crash()
     await expect(look()).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED', details: { field: 'budget.calls' } })
   })
+
+  test('attack 28: what an agent said it used before a power cut is used after it, and never given back', async () => {
+    const path = join(node.directory, 'counting.mjs')
+    // says what it used and works on, until nobody hears it any more
+    const says = `console.log('{"usage":{"tokens":60}}'); setInterval(() => console.log('{"status":"working"}'), 200)`
+    await writeFile(path, says)
+    await node.client.call('POST', '/v1/agents', {
+      id: 'counting',
+      name: 'Counting',
+      description: 'counts',
+      command: [process.execPath, path],
+      skills: [{ id: 'count', name: 'count', description: 'counts' }],
+    })
+    const lease = { actions: ['send' as const], budget: { tokens: 100 } }
+    const { token, hash } = await leaseFor(await node.desk(), { name: 'counter', lease, ttlMs: 600_000 })
+    const used = async () => {
+      const { items } = await node.client.call<{ items: { hash: string; used?: { tokens: number } }[] }>(
+        'GET',
+        '/v1/grants',
+      )
+      return items.find((item) => item.hash === hash)?.used?.tokens
+    }
+    const send = (configuration: object = { returnImmediately: true }) => {
+      const message = { messageId: newId('message', systemClock.now()), role: 'ROLE_USER', parts: [{ text: 'count' }] }
+      const params = { message, configuration }
+      return createClient(node.client.url, token).call<{ task: Failed }>('POST', '/v1/agents/counting/send', { params })
+    }
+    await send()
+    await until(async () => (await used()) === 60, 30_000, 'it has said so')
+    await crash()
+    expect(await used()).toBe(60)
+    await send()
+    // forty are left, and it used sixty
+    await until(async () => (await used()) === 100, 30_000, 'all is used')
+    await crash()
+    expect(await used()).toBe(100)
+    const { task } = await send({})
+    expect([task.status.state, task.metadata['urn:csb:ext:error:v1']?.code]).toEqual([
+      'TASK_STATE_FAILED',
+      'SCOPE_EXCEEDED',
+    ])
+  }, 120_000)
 
   test('DEL-003.3.4 an entry that a person deletes from identity.json ends its grant', async () => {
     const grant = await delegated()

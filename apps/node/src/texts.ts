@@ -5,7 +5,8 @@ import { RECORD_TEXTS } from './record-texts.ts'
 
 const EN = {
   // on one line with the usage: the whole help has to fit a screen
-  'usage.budget': 'A budget is calls=100, bytes_read=1000, bytes_written=1000 or wall_ms=60000.',
+  'usage.budget':
+    'A budget is calls=100, bytes_read=1000, bytes_written=1000, wall_ms=60000, tokens=10000 or cost_micro=500000.',
   'usage.frame': '[options] COMMAND - a peer-to-peer home for AI agents',
   'help.after':
     '\nExit codes: 0 done, 1 fault, 2 bad input, 3 refused, 4 not found, 5 busy or unreachable.\nStart here: csb start --init. Then: csb status, csb note add "...", csb COMMAND --help.',
@@ -253,7 +254,7 @@ const EN = {
   'lease.floor': 'label of what it writes, at least',
   'lease.capability': 'B sensitive things, C changes and words to others; may be given again',
   'lease.gate': 'what always waits for a person; may be given again',
-  'lease.budget': 'calls=100, bytes_read=, bytes_written=, wall_ms=; with commas',
+  'lease.budget': 'calls=100, bytes_read=, bytes_written=, wall_ms=, tokens=, cost_micro=; with commas',
   'lease.children': 'how many narrower leases it may hand on',
   'lease.done':
     'Token for {name}, shown once:\n{token}\n  may      {actions}\n  paths    {paths}\n  branches {branches}\n  sees     up to {level}\n  until    {until}; then it only reads\n  hash     {hash}',

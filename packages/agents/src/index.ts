@@ -13,7 +13,7 @@ export {
   verifyAgentRecord,
   type AgentRecordInput,
 } from './record.ts'
-export type { AgentEvent, AgentResult } from './output.ts'
+export type { AgentEvent, AgentResult, Usage } from './output.ts'
 export { createReply, endedUpdate, failureUpdate } from './reply.ts'
 export { readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'

@@ -6,6 +6,11 @@ import { fail, fromUtf8, parseBounded } from '@csb/core'
 import type { JsonObject } from './a2a.ts'
 
 const KINDS = ['status', 'text', 'artifact', 'result'] as const
+/** What an agent may say it used: whole numbers, counted on since the last time it said so. */
+const UNITS = ['tokens', 'cost_micro'] as const
+
+/** Tokens of a model, millionths of a currency. */
+export type Usage = Readonly<Partial<Record<(typeof UNITS)[number], number>>>
 
 /** What an agent ends with: any of a text, a JSON value, files by path. */
 export type AgentResult = {
@@ -14,8 +19,9 @@ export type AgentResult = {
   readonly files?: readonly { readonly path: string; readonly text: string }[]
 }
 
-/** What an agent tells, in order. The last one is always the result. */
+/** What an agent tells, in order. The last one is always the result; what it used for it stands before it. */
 export type AgentEvent =
+  | { readonly kind: 'usage'; readonly usage: Usage }
   | { readonly kind: 'status'; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'artifact'; readonly artifact: JsonObject }
@@ -36,15 +42,15 @@ export function createOutputReader(outputBytes: number): OutputReader {
   let told = ''
   let done = false
 
-  const read = (line: Buffer): AgentEvent | undefined => {
+  const read = (line: Buffer): readonly AgentEvent[] => {
     const text = (fromUtf8(line) ?? fail('AGENT_FAILED', { reason: 'stdout is not UTF-8' })).trim()
-    if (text === '') return undefined
+    if (text === '') return []
     if (done) fail('AGENT_FAILED', { reason: 'something was written after the result' })
-    const event = eventOf(text, outputBytes, lines === 0)
+    const events = eventsOf(text, outputBytes, lines === 0)
     lines++
-    if (event.kind === 'text') told += event.text
-    done = event.kind === 'result'
-    return event
+    for (const event of events) if (event.kind === 'text') told += event.text
+    done = events.at(-1)?.kind === 'result'
+    return events
   }
 
   return {
@@ -60,14 +66,12 @@ export function createOutputReader(outputBytes: number): OutputReader {
         }
         pending = []
         rest = rest.subarray(at + 1)
-        const event = read(line)
-        if (event !== undefined) yield event
+        yield* read(line)
       }
       if (rest.byteLength > 0) pending.push(rest)
     },
     *finish() {
-      const event = read(Buffer.concat(pending))
-      if (event !== undefined) yield event
+      yield* read(Buffer.concat(pending))
       if (done) return
       if (lines === 0) fail('AGENT_FAILED', { reason: 'nothing was written to stdout' })
       yield { kind: 'result', result: told === '' ? {} : { text: told } }
@@ -85,7 +89,7 @@ function isJson(line: Buffer): boolean {
 }
 
 /** @param alone true for the first line, which may be a result without its wrapping */
-function eventOf(text: string, outputBytes: number, alone: boolean): AgentEvent {
+function eventsOf(text: string, outputBytes: number, alone: boolean): readonly AgentEvent[] {
   let value: unknown
   try {
     value = parseBounded(text, outputBytes)
@@ -94,20 +98,35 @@ function eventOf(text: string, outputBytes: number, alone: boolean): AgentEvent 
   }
   if (!isObject(value)) fail('AGENT_FAILED', { reason: 'a line of stdout is not a JSON object' })
   const kind = KINDS.find((member) => Object.hasOwn(value, member))
+  const used = usageOf(value['usage'])
   if (kind === undefined) {
-    if (alone) return { kind: 'result', result: { data: value } }
-    return fail('AGENT_FAILED', { reason: 'a line has none of status, text, artifact, result' })
+    if (used.length > 0) return used
+    if (alone) return [{ kind: 'result', result: { data: value } }]
+    return fail('AGENT_FAILED', { reason: 'a line has none of status, text, artifact, usage, result' })
   }
   const told = value[kind]
   if (kind === 'status' || kind === 'text') {
     if (typeof told !== 'string') fail('AGENT_FAILED', { reason: `${kind} is not a string` })
-    return { kind, text: told }
+    return [...used, { kind, text: told }]
   }
   if (kind === 'artifact') {
     if (!isObject(told)) fail('AGENT_FAILED', { reason: 'artifact is not an object' })
-    return { kind, artifact: told }
+    return [...used, { kind, artifact: told }]
   }
-  return { kind, result: resultOf(told) }
+  const inside = isObject(told) ? usageOf(told['usage']) : []
+  return [...used, ...inside, { kind, result: resultOf(told) }]
+}
+
+/** What is not understood would go uncounted: it ends the run. */
+function usageOf(told: unknown): AgentEvent[] {
+  if (told === undefined) return []
+  const isAmount = (amount: unknown) => Number.isSafeInteger(amount) && (amount as number) >= 0
+  const isUsage =
+    isObject(told) &&
+    Object.keys(told).every((name) => UNITS.some((unit) => unit === name)) &&
+    Object.values(told).every(isAmount)
+  if (!isUsage) fail('AGENT_FAILED', { reason: 'usage is not {tokens, cost_micro} in whole numbers' })
+  return [{ kind: 'usage', usage: told }]
 }
 
 /** A result that is a string is its text; an object is read member by member. */

@@ -59,6 +59,8 @@ export function createReply(): Reply {
         return [{ statusUpdate: { status: { state: 'TASK_STATE_WORKING', message: agentMessage(event.text, now) } } }]
       if (event.kind === 'artifact') return [artifactOf(event.artifact)]
       if (event.kind === 'result') return resultOf(event.result)
+      // between the node and whoever pays
+      if (event.kind === 'usage') return []
       chunks++
       return [
         {

@@ -48,6 +48,43 @@ describe('what an agent writes', () => {
     )
   })
 
+  test('what it used comes before what it used it for, by itself, beside and inside', () => {
+    const lines = [
+      { usage: { tokens: 1 } },
+      { text: 'a', usage: { cost_micro: 2 } },
+      { usage: { tokens: 3 }, result: { text: 'b', usage: { tokens: 4, cost_micro: 0 } } },
+    ]
+    expect(read(Buffer.from(lines.map((one) => JSON.stringify(one)).join('\n')), [])).toEqual([
+      { kind: 'usage', usage: { tokens: 1 } },
+      { kind: 'usage', usage: { cost_micro: 2 } },
+      { kind: 'text', text: 'a' },
+      { kind: 'usage', usage: { tokens: 3 } },
+      { kind: 'usage', usage: { tokens: 4, cost_micro: 0 } },
+      { kind: 'result', result: { text: 'b' } },
+    ])
+  })
+
+  test.each([
+    '{"tokens":-1}',
+    '{"tokens":1.5}',
+    '{"tokens":"3"}',
+    '{"words":3}',
+    '[3]',
+    '3',
+    'null',
+    '{"tokens":1e300}',
+  ])('what can not be counted is refused: %s', (usage) => {
+    for (const text of [`{"usage":${usage}}`, `{"result":{"usage":${usage}}}`]) {
+      let code: unknown
+      try {
+        read(Buffer.from(text), [])
+      } catch (error) {
+        code = isNodeError(error) ? error.code : error
+      }
+      expect(code, text).toBe('AGENT_FAILED')
+    }
+  })
+
   test('any bytes at all are either read or refused by a code', () => {
     assert(
       property(array(integer({ min: 0, max: 255 }), { maxLength: 200 }), cuts, (bytes, at) => {

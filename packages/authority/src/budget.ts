@@ -47,6 +47,38 @@ export function charge(tx: Transaction, leaseHash: string, amounts: Amounts): vo
   }
 }
 
+/**
+ * Count what was used already, whether it was within the budget or not: as much as there is, and no more is left.
+ * @returns what there was too little of, as {@link charge} would name it; undefined where it was enough
+ * @clause L1.2
+ */
+export function spend(
+  tx: Transaction,
+  leaseHash: string,
+  amounts: Amounts,
+): { readonly field: string; readonly lease: string } | undefined {
+  let short: { readonly field: string; readonly lease: string } | undefined
+  for (const { hash, budget } of accountsOf(tx, leaseHash)) {
+    const row = rowOf(tx, hash)
+    const used: Partial<Record<Unit, number>> = { ...row.used }
+    for (const [unit, amount] of entriesOf(amounts)) {
+      const most = budget[unit] ?? Number.MAX_SAFE_INTEGER
+      const total = (used[unit] ?? 0) + amount
+      if (total > most) short ??= { field: `budget.${unit}`, lease: hash }
+      used[unit] = Math.min(total, most)
+    }
+    tx.putJson(key('spent', hash), { ...row, used } satisfies Row)
+  }
+  return short
+}
+
+/** What was used of a lease by itself and all below it, in the units that it has a budget of. */
+export function usedOf(view: View, leaseHash: string): Amounts {
+  const budget = accountsOf(view, leaseHash).find(({ hash }) => hash === leaseHash)?.budget ?? {}
+  const { used } = rowOf(view, leaseHash)
+  return Object.fromEntries(entriesOf(budget).map(([unit]) => [unit, used[unit] ?? 0]))
+}
+
 /** Give back of what was counted ahead what was not used. */
 export function refund(tx: Transaction, leaseHash: string, amounts: Amounts): void {
   for (const { hash } of accountsOf(tx, leaseHash)) {

@@ -47,7 +47,7 @@ export {
   tokenHash,
 } from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
-export { charge, isMetered, leftOf, payFor, refund, type Unit } from './budget.ts'
+export { charge, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
 export { attenuate, holderOf } from './attenuate.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'

@@ -5,7 +5,17 @@
  */
 import { LIMITS, delay, fail, toNodeError, type Grant, type Handoff, type Lease } from '@csb/core'
 import { getAgent, type AgentResult, type AttachedAgent } from '@csb/agents'
-import { checkFresh, effectiveNow, isAtMost, isRevoked, meet, takeStatuses, trusted, verifyChain } from '@csb/authority'
+import {
+  checkFresh,
+  effectiveNow,
+  isAtMost,
+  isRevoked,
+  meet,
+  storeGrant,
+  takeStatuses,
+  trusted,
+  verifyChain,
+} from '@csb/authority'
 import { checkFiles, createResult, handoffBranch, handoffHash, openHandoff } from '@csb/sync'
 import { key } from '@csb/store'
 import { handedFooting, whileHeld } from './freshness.ts'
@@ -30,10 +40,12 @@ export async function takeHandoff(context: Context, _input: unknown, port: Messa
       // a package works once, also when its first run was cut short; and no peer writes over what this node offered
       if (tx.has(key('handoff', handoff.id))) fail('REPLAYED', { handoff: handoff.id })
       tx.putJson(key('handoff', handoff.id), { id: handoff.id, from, state: 'running', hash: handoffHash(handoff) })
+      // it pays for the run: what it may use at this node was carved out for it where it came from
+      if (lease.budget !== undefined) storeGrant(tx, { chain })
     },
     () => ({ handoff: handoff.id, from, agent: agent.id, lease: leafHash }),
   )
-  const { result, failure } = await whileTelling(port, work(context, handoff, lease, agent.id, chain))
+  const { result, failure } = await whileTelling(port, work(context, handoff, { lease, leafHash, chain }))
   const { seq, value } = await context.tell(
     (tx) => {
       const told = { outcome: failure === null ? ('completed' as const) : ('failed' as const), code: failure }
@@ -62,12 +74,7 @@ export async function takeHandoff(context: Context, _input: unknown, port: Messa
 }
 
 /** The chain must lead from an origin that is trusted here to this node; the lease it ends in is met with the ceiling. */
-function accept(
-  context: Context,
-  handoff: Handoff,
-  agent: AttachedAgent,
-  now: number,
-): { lease: Lease; leafHash: string; chain: readonly Grant[] } {
+function accept(context: Context, handoff: Handoff, agent: AttachedAgent, now: number): Accepted {
   const verified = checkedChain(context, handoff, now)
   checkFresh(context.view, verified.chain, { self: context.key.did, now })
   const { leaf } = verified
@@ -117,16 +124,12 @@ async function whileTelling<T>(port: MessagePort, done: Promise<T>): Promise<T> 
   }
 }
 
+type Accepted = { readonly lease: Lease; readonly leafHash: string; readonly chain: readonly Grant[] }
+
 type Worked = { readonly result: AgentResult; readonly failure: string | null }
 
-async function work(
-  context: Context,
-  handoff: Handoff,
-  lease: Lease,
-  agentId: string,
-  chain: readonly Grant[],
-): Promise<Worked> {
-  const agent = getAgent(context.view, agentId)
+async function work(context: Context, handoff: Handoff, { lease, leafHash, chain }: Accepted): Promise<Worked> {
+  const agent = getAgent(context.view, handoff.agent)
   let result: AgentResult = {}
   let leave: (() => void) | undefined
   try {
@@ -141,7 +144,7 @@ async function work(
           files: handoff.files.map(({ path, text }) => ({ path, text })),
         },
         // its reach is the package and its answer: nothing of this node's own home
-        payer: null,
+        payer: lease.budget === undefined ? null : leafHash,
         ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
         signal: AbortSignal.any([context.signal, over]),
       })

@@ -16,12 +16,14 @@ import {
   type AgentResult,
   type AttachedAgent,
   type TaskUpdate,
+  type Usage,
 } from '@csb/agents'
 import { allows, charge, createToken, dropToken, grantHash, leftOf, refund, type Principal } from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
 import { createReadList, type Transaction } from '@csb/store'
 import { whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
+import { checkLeft, leftIn, spendUsage } from './metering.ts'
 import { endOfRight, type RunFooting } from './run-footing.ts'
 import { mintRunLease, runBranch } from './run-lease.ts'
 
@@ -49,7 +51,19 @@ export type PreparedRun = {
   readonly context: Context
   readonly lease: Lease
   readonly leaseHash: string
+  /** what the agent has said it used so far */
+  readonly used: Readonly<Used>
+  /** @throws SCOPE_EXCEEDED with `budget.<unit>` where the agent used more than there is */
   events(): AsyncGenerator<AgentEvent>
+}
+
+type Used = { tokens?: number; cost_micro?: number }
+
+function addUsage(used: Used, usage: Usage): void {
+  for (const unit of ['tokens', 'cost_micro'] as const) {
+    const amount = usage[unit]
+    if (amount !== undefined) used[unit] = Math.min((used[unit] ?? 0) + amount, Number.MAX_SAFE_INTEGER)
+  }
 }
 
 /**
@@ -59,20 +73,23 @@ export type PreparedRun = {
 export async function prepareRun(context: Context, init: RunInit): Promise<PreparedRun> {
   const { store, config, key: nodeKey } = context
   const mostMs = init.agent.timeout_ms ?? config.agents?.timeout_ms ?? 120_000
+  if (init.payer !== null) checkLeft(context, init.payer)
   const leftMs = init.payer === null ? mostMs : leftOf(context.store.view(), init.payer, 'wall_ms')
-  if (leftMs === 0) fail('SCOPE_EXCEEDED', { field: 'budget.wall_ms', lease: init.payer })
   const timeoutMs = Math.min(mostMs, leftMs)
   // a run that may reach nothing gets no way to ask either
   const token = (init.ceiling.paths ?? []).length > 0 ? createToken() : undefined
   const minted = await store.transact((tx) => mintRunLease(tx, context, init, timeoutMs, token))
+  const leaseHash = grantHash(minted.grant)
   const principal: Principal = {
     kind: 'agent',
     did: nodeKey.did,
     name: init.agent.name,
     lease: minted.lease,
-    leaseHash: grantHash(minted.grant),
+    leaseHash,
     chain: minted.chain,
   }
+  const left = leftIn(context, leaseHash, minted.lease)
+  const used: Used = {}
   const run = init.task
   const reads = context.runs.reads.get(run) ?? createReadList()
   context.runs.reads.set(run, reads)
@@ -85,13 +102,15 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
       actions: minted.lease.actions,
       paths: minted.lease.paths ?? [],
       labels_max: minted.lease.labels_max ?? 'public',
+      ...(left === undefined ? {} : { budget: left }),
     },
     ...init.input,
   }
   return {
     context: context.become(principal, run, init.basis),
     lease: minted.lease,
-    leaseHash: grantHash(minted.grant),
+    leaseHash,
+    used,
     events: async function* () {
       const command = runCommand(init.agent, told, {
         signal: init.signal,
@@ -105,7 +124,12 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
       })
       const began = context.clock.now()
       try {
-        yield* command
+        for await (const event of command) {
+          if (event.kind === 'usage') {
+            addUsage(used, event.usage)
+            await spendUsage(context, leaseHash, event.usage)
+          } else yield event
+        }
       } finally {
         const leftOver = timeoutMs - Math.max(0, context.clock.now() - began)
         await store.transact((tx) => {
@@ -181,6 +205,7 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
     runs.bus.changed(init.task)
   }
   let acting = context
+  let used: Readonly<Used> = {}
   let leave: (() => void) | undefined
   try {
     await whileHeld(context, footing, async (over) => {
@@ -188,20 +213,21 @@ export async function runTask(context: Context, init: Omit<TaskRun, 'signal'>): 
       leave = await runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, signal)
       const prepared = await prepareRun(context, { ...init, endsAt: footing.endsAt, signal })
       acting = prepared.context
+      used = prepared.used
       await append([{ statusUpdate: { status: { state: 'TASK_STATE_WORKING' } } }])
       const reply = createReply()
       let told = 0
       for await (const event of prepared.events()) {
         const updates = reply.updates(event, clock.now())
         const read = acting.reads().length
-        if (event.kind === 'result') await finish(acting, init, event.result, updates)
+        if (event.kind === 'result') await finish(acting, init, event.result, { updates, used })
         else if (read === told) await append(updates)
         else await tellReads(acting, init, updates)
         told = read
       }
     })
   } catch (error) {
-    await conclude(acting, init, error)
+    await conclude(acting, init, error, used)
   } finally {
     leave?.()
     runs.active.delete(init.task)
@@ -234,7 +260,7 @@ async function finish(
   acting: Context,
   init: Omit<TaskRun, 'signal'>,
   result: AgentResult,
-  updates: readonly TaskUpdate[],
+  { updates, used }: { readonly updates: readonly TaskUpdate[]; readonly used: Readonly<Used> },
 ): Promise<void> {
   await acting.write(
     (tx) => {
@@ -249,16 +275,23 @@ async function finish(
       }
       return committed
     },
-    (committed) => ({ task: init.task, agent: init.agent.id, from: init.owner, ...committed }),
+    (committed) => ({ task: init.task, agent: init.agent.id, from: init.owner, ...usedIn(used), ...committed }),
   )
 }
+
+const usedIn = (used: Readonly<Used>) => (Object.keys(used).length === 0 ? {} : { used })
 
 /**
  * The end of a run that did not: refused, failed, ended with what it rested on, or canceled by somebody who has said so
  * in the task already.
  * @clause L1.3
  */
-async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown): Promise<void> {
+async function conclude(
+  acting: Context,
+  init: Omit<TaskRun, 'signal'>,
+  error: unknown,
+  used: Readonly<Used>,
+): Promise<void> {
   const reason = toNodeError(error)
   // how a command ended is for the people of this node, not for whoever sent the message
   const isOwn = init.owner === acting.identity.owner.did
@@ -273,7 +306,7 @@ async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: u
     ended === undefined
       ? marked(failureUpdate(reason, now, { details: isOwn }), init.mark)
       : marked(endedUpdate(reason, ended, now), endedMark(init.mark, ended))
-  const told = { task: init.task, agent: init.agent.id, ...(ended === undefined ? {} : { ended }) }
+  const told = { task: init.task, agent: init.agent.id, ...usedIn(used), ...(ended === undefined ? {} : { ended }) }
   await acting
     .note(reason, told, (tx) => void appendTaskEvent(tx, init.task, update, now))
     .catch((late: unknown) => {

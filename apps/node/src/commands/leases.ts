@@ -43,7 +43,7 @@ const FILE_BYTES = 64 * 1024
 const ON_PATHS = ['list', 'read', 'write', 'propose']
 const ON_BRANCHES = ['read', 'write', 'propose']
 /** What a node counts. */
-const UNITS = ['calls', 'bytes_read', 'bytes_written', 'wall_ms'] as const
+const UNITS = ['calls', 'bytes_read', 'bytes_written', 'wall_ms', 'tokens', 'cost_micro'] as const
 
 export function leaseCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))

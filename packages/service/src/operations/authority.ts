@@ -18,6 +18,7 @@ import {
   trust,
   trusted,
   untrust,
+  usedOf,
   verifyChain,
   isRevoked,
   type Rank,
@@ -163,7 +164,7 @@ export const authorityOperations: readonly Operation[] = [
     run: async ({ view }: Context) => {
       const grants: readonly Grant[] = await listGrants(view)
       return {
-        items: grants.map((grant) => ({ hash: grantHash(grant), revoked: isRevoked(view, grantHash(grant)), grant })),
+        items: grants.map((grant) => kept(view, grant)),
       }
     },
   },
@@ -247,6 +248,13 @@ export const authorityOperations: readonly Operation[] = [
     run: async ({ view }: Context) => ({ items: await listTrust(view) }),
   },
 ]
+
+/** A grant as it is listed, with what was used of its lease where that has a budget. */
+function kept(view: Context['view'], grant: Grant) {
+  const hash = grantHash(grant)
+  const isCounted = grant.authorization_details?.[0]?.budget !== undefined
+  return { hash, revoked: isRevoked(view, hash), grant, ...(isCounted ? { used: usedOf(view, hash) } : {}) }
+}
 
 /** End a grant whose entry is gone from identity.json: the owner has said so, and this node signs what follows. */
 async function endDeclared(context: Context, target: string): Promise<void> {
