@@ -35,8 +35,8 @@ export type Nodes = {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MAIN = ['--conditions=csb-source', join(ROOT, 'apps/node/src/main.ts')]
-const START_TIMEOUT_MS = 30_000
-const STOP_TIMEOUT_MS = 10_000
+const START_TIMEOUT_MS = 120_000
+const STOP_TIMEOUT_MS = 60_000
 const ENVIRONMENT = {
   ...process.env,
   CSB_P2P_LISTEN: '/ip4/127.0.0.1/tcp/0',

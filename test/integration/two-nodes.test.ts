@@ -1,7 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFile, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
@@ -9,6 +8,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterAll, expect, test } from 'vitest'
 import { until } from '@csb/core'
+import { createPorts } from '../../apps/harness/src/ports.ts'
 import { ROOT } from '../structure/house.ts'
 
 type Scripts = { readonly scripts: Readonly<Record<string, string>> }
@@ -68,29 +68,9 @@ async function start(name: string, ...args: readonly string[]): Promise<string> 
   return data
 }
 
-/** A port that is free with the two after it. */
-async function freePort(): Promise<number> {
-  const isFree = async (port: number) => {
-    const server = createServer().listen(port, '0.0.0.0')
-    const [error] = await Promise.race([once(server, 'listening'), once(server, 'error')])
-    server.close()
-    return error === undefined
-  }
-  return until(
-    async () => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const { port } = server.address() as AddressInfo
-      server.close()
-      await once(server, 'close')
-      if (port > 65_000) return undefined
-      const free = await Promise.all([port, port + 1, port + 2].map(isFree))
-      return free.every(Boolean) ? port : undefined
-    },
-    MEET_MS,
-    'three free ports in a row',
-  )
-}
+/** A node has its port and the two after it. */
+const ports = createPorts(process.pid)
+const freePort = () => ports.take(3)
 
 /** Whether this machine carries the multicast by which nodes find each other. */
 async function hasMulticast(): Promise<boolean> {

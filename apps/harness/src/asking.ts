@@ -2,7 +2,7 @@
 import { newId, systemClock, until, type AgentRecord, type Memory } from '@csb/core'
 import type { Member } from './cluster.ts'
 
-const FIND_MS = 20_000
+const FIND_MS = 60_000
 
 export type Note = Memory & { readonly label: string }
 

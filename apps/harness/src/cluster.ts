@@ -11,10 +11,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { delay, systemClock, until } from '@csb/core'
 import { createClient, initNode, openOwner, readText, type Client, type Desk, type Flags } from '@csb/node'
+import { createPorts, type Ports } from './ports.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
-const START_MS = 30_000
-const STOP_MS = 20_000
+const START_MS = 120_000
+const STOP_MS = 60_000
 
 export type NodeInit = {
   readonly name: string
@@ -63,6 +64,7 @@ type Ready = { readonly url: string; readonly addresses: readonly string[] }
 export async function createCluster(options: { readonly keep?: boolean } = {}): Promise<Cluster> {
   const directory = await mkdtemp(join(tmpdir(), 'csb-cluster-'))
   const members: Running[] = []
+  const ports = createPorts(process.pid)
   return {
     directory,
     members,
@@ -78,7 +80,8 @@ export async function createCluster(options: { readonly keep?: boolean } = {}): 
         now: systemClock.now(),
       })
       const known = init.knows ?? members
-      const member = createMember(folder, identity, settingsFor(known.flatMap((one) => one.addresses().slice(0, 1))))
+      const bootstrap = known.flatMap((one) => one.addresses().slice(0, 1))
+      const member = createMember(folder, identity, await settingsFor(ports, bootstrap))
       // before it starts: one that does not come up is stopped as well
       members.push(member)
       await member.start()
@@ -101,10 +104,10 @@ export async function createCluster(options: { readonly keep?: boolean } = {}): 
   }
 }
 
-/** Loopback only, any free port, found through the first node and not by multicast: the same on every machine. */
-const settingsFor = (bootstrap: readonly string[]): Flags => ({
-  port: 0,
-  listen: ['/ip4/127.0.0.1/tcp/0'],
+/** Loopback only, free ports, found through the first node and not by multicast: the same on every machine. */
+const settingsFor = async (ports: Ports, bootstrap: readonly string[]): Promise<Flags> => ({
+  port: await ports.take(),
+  listen: [`/ip4/127.0.0.1/tcp/${await ports.take()}`],
   bootstrap,
   mdns: false,
   logLevel: 'info',

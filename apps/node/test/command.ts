@@ -9,7 +9,7 @@ import { deadline } from '@csb/core'
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** Many short processes of the same code: compiled once. */
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/csb-compiled', import.meta.url))
-const READY_MS = 30_000
+const READY_MS = 120_000
 const QUIET = { CSB_P2P_LISTEN: '/ip4/127.0.0.1/tcp/0', CSB_P2P_MDNS: 'false', CSB_LOG_LEVEL: 'silent' }
 
 export type Ran = { readonly code: number | null; readonly out: string; readonly err: string }

@@ -9,7 +9,7 @@ const SLEEPER = fileURLToPath(new URL('../../agents/sleeper.mjs', import.meta.ur
 /** After so many answers the power goes. */
 const CUTS = [3, 20, 60]
 const WRITERS = 8
-const WAIT_MS = 20_000
+const WAIT_MS = 60_000
 
 export const powerCut: Scenario = {
   name: 'power-cut',
