@@ -97,7 +97,7 @@ export const L1: readonly Acceptance[] = [
     title: 'an expired lease only reads; a revoked one is over with the next operation',
     needsOwnNodes: true,
     run: async ({ node, own }) => {
-      const expiring = JSON.parse(await own.command(...lease('short', '3s'))) as Leased
+      const expiring = JSON.parse(await own.command(...lease('short', '8s'))) as Leased
       const door = node.as(expiring.token)
       assert.equal((await door.write('runs/short', 'drafts/a.md', 'in time\n')).status, 200)
       const over = async () => (await door.write('runs/short', 'drafts/a.md', `${Date.now()}\n`)).body.code
