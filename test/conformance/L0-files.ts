@@ -75,13 +75,13 @@ export const L0: readonly Acceptance[] = [
     title:
       'a home that is exported, imported elsewhere and exported again is the same bytes, and an altered one is refused',
     needsOwnNodes: true,
-    run: async ({ node, spawn }) => {
+    run: async ({ node, own, spawn }) => {
       const branch = `runs/export-${Date.now()}`
       const written = await node.write(branch, 'docs/plan.md', 'to be exported\n')
       assert.ok(written.status < 300, `writing answered ${written.status}`)
       await node.remember('a note that goes along')
       const gone = await node.remember('bytes that were forgotten do not go along')
-      await node.forget(gone.id)
+      await own.command('forget', gone.id, '--yes')
       const out = await node.exportHome()
       assert.equal(out.status, 200)
       assert.equal(out.bytes.includes('bytes that were forgotten'), false, 'what was forgotten is in the export')

@@ -147,7 +147,8 @@ export function createDoor(url: string, token: string | null) {
       (await get<Item<Note>>('GET', `/v1/memory?${query({ limit: '200', ...(home === undefined ? {} : { home }) })}`))
         .items,
     softDelete: (id: string) => get<Note>('DELETE', `/v1/memory/${id}`),
-    forget: (id: string) => get<{ forgotten: boolean }>('DELETE', `/v1/memory/${id}/hard`),
+    askToForget: (id: string) =>
+      call<Problem & { readonly details?: { readonly card?: string } }>('DELETE', `/v1/memory/${id}/hard`),
 
     record: async () => (await get<Item<RecordItem>>('GET', '/v1/record?limit=200')).items,
     verifyRecord: () => call<{ size: number; root: string } & Problem>('GET', '/v1/record/verify'),

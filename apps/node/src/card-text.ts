@@ -36,6 +36,7 @@ export function cardText({ card, digest, state, field, changes }: Review, most =
     exec: inline(card.exec),
     askerLease: leaseText(lease),
     makers: makersText(card),
+    facts: factsText(card),
     risks: risksText(card),
     ...card.changes,
     conflicts: card.conflicts,
@@ -111,6 +112,55 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
   if (more > 0) lines.push(t('gate.more-makers', { count: more }))
   if (unrecorded > 0) lines.push(t('gate.unrecorded', { count: unrecorded }))
   return lines.map((line) => `${line}\n`).join('')
+}
+
+/** What a forgetting or a minting is about. */
+function factsText({ facts }: Card): string {
+  if (facts === undefined) return ''
+  const lines = facts.kind === 'forget' ? forgetLines(facts) : mintLines(facts)
+  return ['', ...lines].map((line) => `${line}\n`).join('')
+}
+
+type Facts<Kind> = Extract<NonNullable<Card['facts']>, { readonly kind: Kind }>
+
+function forgetLines({ versions, copies, more_copies: more, holders, records, ...facts }: Facts<'forget'>): string[] {
+  const held = holders.map(({ did, name }) => quoted(name, did))
+  return [
+    t('gate.forget', {
+      notes: facts.notes,
+      versions,
+      records,
+      reason: quote(facts.reason),
+      kinds: facts.not_covered.map(inline).join(', '),
+    }),
+    t('gate.forget.held', { holders: held.length === 0 ? t('gate.nobody') : held.join(', ') }),
+    ...copies.map(({ branch, path }) => t('gate.forget.copy', { branch: quote(branch), path: quote(path) })),
+    ...(more > 0 ? [t('gate.forget.more', { count: more })] : []),
+  ]
+}
+
+function mintLines({
+  operation,
+  to,
+  lease,
+  ttl_ms: ttlMs,
+  parent,
+  tainted_by: tainted,
+  content,
+}: Facts<'mint'>): string[] {
+  return [
+    t('gate.mint', {
+      operation: inline(operation),
+      to: quoted(to.name, to.did),
+      lease: lease === null ? '-' : inline(JSON.stringify(lease)),
+      minutes: ttlMs === null ? '-' : Math.ceil(ttlMs / 60_000),
+      parent: inline(parent),
+      content: content === null ? '-' : inline(content),
+      label: inline(tainted.label),
+    }),
+    ...tainted.reads.map(({ path, label }) => t('gate.mint.read', { path: quote(path), label: inline(label) })),
+    ...(tainted.more ? [t('gate.mint.more')] : []),
+  ]
 }
 
 function risksText({ risks }: Card): string {

@@ -31,7 +31,9 @@ const CASES: readonly Case[] = [
   { name: 'note rm', args: () => [answer('note add', 'id')] },
   { name: 'note restore', args: () => [answer('note add', 'id')] },
   { name: 'label note', args: () => [answer('note add', 'id'), 'sealed:owner'] },
-  { name: 'note forget', args: () => [answer('note add', 'id'), '--reason', 'test'] },
+  // nobody can be asked, and nothing was approved
+  { name: 'note forget', args: () => [answer('note add', 'id'), '--reason', 'test'], code: EXIT.input },
+  { name: 'forget', args: () => [answer('note add', 'id'), '--reason', 'test', '--yes'] },
   { name: 'import', args: () => [join(parent, 'vault')] },
   { name: 'files put', args: () => ['runs/one', 'a.txt'], input: 'hello\n' },
   { name: 'label file', args: () => ['runs/one', 'a.txt', 'sealed:owner'] },

@@ -12,6 +12,7 @@ import { isSubset, misspelledField } from './lease.ts'
 import { isAtMost } from './rank.ts'
 import { refuse } from './reasons.ts'
 import { createToken, storeGrant, tokenHash } from './stored-grants.ts'
+import { inheritTaint } from './taint.ts'
 
 /** A child lives as long as nobody says more, and as its parent at most. */
 const CHILD_MS = 60 * 60 * 1000
@@ -36,19 +37,29 @@ export type Attenuated = {
 }
 
 /**
- * Make and keep a child of a lease.
+ * What the child of a lease would be. Makes nothing.
  * @param chain of the parent, verified, root first
- * @param signer key of the parent's holder
  * @param now ms since epoch
  * @throws SCOPE_EXCEEDED with the field in which the child would exceed its parent
  * @throws INVALID_INPUT where a member is not in its one spelling
  * @clause L1.2
  */
-export function attenuate(
-  tx: Transaction,
-  { chain, asked, self, now }: { chain: readonly Grant[]; asked: Attenuation; self: string; now: number },
-  signer: KeyPair,
-): Attenuated {
+export function childOf({
+  chain,
+  asked,
+  now,
+}: {
+  readonly chain: readonly Grant[]
+  readonly asked: Attenuation
+  readonly now: number
+}): {
+  readonly parent: Grant
+  readonly outer: Lease
+  readonly lease: Lease
+  readonly ttlMs: number
+  /** ms of life that it has where its parent lasts long enough */
+  readonly mostMs: number
+} {
   const parent = chain.at(-1) ?? refuse('chain_shape')
   const outer = leaseOf(parent) ?? fail('LEASE_REQUIRED')
   const { delegation } = parent
@@ -62,6 +73,24 @@ export function attenuate(
   const endsAt = delegation.expires_at ?? Number.MAX_SAFE_INTEGER
   const ttlMs = asked.ttlMs ?? Math.min(CHILD_MS, endsAt - now)
   if (now + ttlMs > endsAt) fail('SCOPE_EXCEEDED', { field: 'expires_at' })
+  return { parent, outer, lease, ttlMs, mostMs: asked.ttlMs ?? CHILD_MS }
+}
+
+/**
+ * Make and keep a child of a lease. It begins with the taint of its parent.
+ * @param chain of the parent, verified, root first
+ * @param signer key of the parent's holder
+ * @param now ms since epoch
+ * @throws as {@link childOf}; GRANT_INVALID `holder_mismatch` for another signer
+ * @clause L1.2, L1.7
+ */
+export function attenuate(
+  tx: Transaction,
+  { chain, asked, self, now }: { chain: readonly Grant[]; asked: Attenuation; self: string; now: number },
+  signer: KeyPair,
+): Attenuated {
+  const { parent, outer, lease, ttlMs } = childOf({ chain, asked, now })
+  const { delegation } = parent
   if (signer.did !== delegation.grantee_key) refuse('holder_mismatch', { field: 'grantee_key' })
   countChild(tx, grantHash(parent), outer.max_children ?? 0)
 
@@ -84,6 +113,7 @@ export function attenuate(
     signer,
   )
   const hash = storeGrant(tx, { chain: [...chain, grant], tokenHash: tokenHash(token) })
+  inheritTaint(tx, grantHash(parent), hash)
   return { token, grant, hash }
 }
 

@@ -19,6 +19,7 @@ import {
   type Lease,
 } from '@csb/core'
 import type { View } from '@csb/store'
+import { labelsIn, meaningOfFacts, type GateFacts } from './gate-plan.ts'
 import { leaseOf } from './grant.ts'
 import { risksOf, type GateChange, type Risk } from './gate-risks.ts'
 import { rootOf } from './merkle.ts'
@@ -36,13 +37,13 @@ export type GateSubject = {
   readonly home: string
   /** did of the owner of the home: whose approval counts */
   readonly owner: string
-  /** what is changed: a branch, or a branch and a path, or a note */
+  /** what is changed: a branch, or a branch and a path, or notes, or who gets authority */
   readonly target: string
-  /** what is brought in: a branch, or the label to be */
+  /** what is brought in: a branch, or the label to be, or the operation */
   readonly source: string
-  /** object id the target has now */
+  /** object id the target has now; a digest where it is no object */
   readonly base: string
-  /** object id of what is brought in */
+  /** object id of what is brought in; a digest where it is no object */
   readonly head: string
   /** tree the result will have; null where the act makes none that can be told before */
   readonly resultTree: string | null
@@ -53,6 +54,8 @@ export type GateSubject = {
   readonly commits: readonly string[]
   /** from {@link policyDigest} */
   readonly policy: string
+  /** what a forgetting or a minting is about */
+  readonly facts?: GateFacts
 }
 
 /** Who asked for it. */
@@ -125,6 +128,8 @@ export type Card = {
   /** commits without an entry in the record */
   readonly unrecorded: number
   readonly risks: readonly Risk[]
+  /** of a forgetting or a minting */
+  readonly facts?: GateFacts
   /** the record when the card was drawn first */
   readonly log: { readonly size: number; readonly root: string }
   /** ms since epoch */
@@ -171,13 +176,12 @@ export const isLogKept = (view: View, log: Card['log']): boolean =>
  * @clause L1.7
  */
 export function drawCard(view: View, subject: GateSubject, frame: CardFrame): Card {
-  const { changes, conflicts, commits, owner } = subject
+  const { changes, conflicts, commits, owner, facts } = subject
   if (changes.length > LIMITS.gateChanges) fail('TOO_LARGE', { maxChanges: LIMITS.gateChanges })
   if (commits.length > LIMITS.gateCommits) fail('TOO_LARGE', { maxCommits: LIMITS.gateCommits })
   const { makers, unrecorded } = makersOf(view, commits)
-  const labels = [...new Set(changes.flatMap((change) => [change.label_old, change.label_new]))]
-    .filter((label) => label !== null)
-    .sort()
+  const touched = [...changes.flatMap((change) => [change.label_old, change.label_new]), ...labelsIn(facts)]
+  const labels = [...new Set(touched)].filter((label) => label !== null).sort()
   const isTainted = ({ label }: CardMaker) => parseLabel(label).integrity === 'external'
   const counts = countsOf(changes)
   return {
@@ -216,7 +220,9 @@ export function drawCard(view: View, subject: GateSubject, frame: CardFrame): Ca
       taintedWithReach: makers.filter((maker) => isTainted(maker) && hasReach(maker.lease)).length,
       newActors: makers.filter(({ actor }) => actor !== null && actor.did !== owner && !frame.known.includes(actor.did))
         .length,
+      facts,
     }),
+    ...(facts === undefined ? {} : { facts }),
     log: frame.log,
     opened_at: frame.openedAt,
     expires_at: frame.openedAt + LIMITS.gateCardMs,
@@ -239,7 +245,8 @@ function countsOf(changes: readonly GateChange[]): Card['changes'] {
   return counts
 }
 
-function meaningOf({ kind, home, target, source }: GateSubject, counts: Card['changes']): string {
+function meaningOf({ kind, home, target, source, facts }: GateSubject, counts: Card['changes']): string {
+  if (facts !== undefined) return meaningOfFacts(facts, { home, target })
   if (kind === 'lower-label') return `Lower the label of "${target}" to ${source} in ${home}`
   const told = [
     `${counts.add} added`,

@@ -6,6 +6,7 @@
  * @clause L1.7
  */
 import { canonicalize, compareLevels, digestOf, parseLabel, type Approval } from '@csb/core'
+import type { ForgetFacts, GateFacts, MintFacts } from './gate-plan.ts'
 
 /** One line of what an act changes. Content by SHA-256, whatever hash the home uses; null where there is none. */
 export type GateChange = {
@@ -45,6 +46,8 @@ export type RiskCase = {
   readonly taintedWithReach: number
   /** runs of somebody whose work was never approved here */
   readonly newActors: number
+  /** of a forgetting or a minting */
+  readonly facts: GateFacts | undefined
 }
 
 const THRESHOLDS = { deletes: 10, changes: 500, bytes: 10 * 1024 * 1024 } as const
@@ -70,7 +73,7 @@ const SCRIPTS = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/
 export const policyDigest = (own: Readonly<Record<string, unknown>>): Approval['gate']['policy'] =>
   digestOf(
     canonicalize({
-      v: 1,
+      v: 2,
       own,
       thresholds: THRESHOLDS,
       paths: Object.fromEntries(Object.entries(PATHS).map(([name, { source }]) => [name, source])),
@@ -78,7 +81,7 @@ export const policyDigest = (own: Readonly<Record<string, unknown>>): Approval['
     }),
   )
 
-/** Risks that apply, red ones first. */
+/** Risks that apply, red ones first, each kind in the order of the rules. */
 export function risksOf(about: RiskCase): Risk[] {
   const { changes } = about
   const count = (test: (change: GateChange) => boolean) => changes.filter(test).length
@@ -107,6 +110,8 @@ export function risksOf(about: RiskCase): Risk[] {
     ),
     red('deletes-many', deletes > THRESHOLDS.deletes ? deletes : 0),
     red('conflicts', about.conflicts),
+    ...(about.facts?.kind === 'forget' ? forgetRisks(about.facts) : []),
+    ...(about.facts?.kind === 'mint' ? mintRisks(about.facts) : []),
     red('not-in-the-record', about.unrecorded),
     red('external-with-reach', about.taintedWithReach),
     amber('external', about.tainted),
@@ -118,8 +123,20 @@ export function risksOf(about: RiskCase): Risk[] {
     amber('large', changes.length > THRESHOLDS.changes || bytes > THRESHOLDS.bytes ? changes.length : 0),
     amber('new-actor', about.newActors),
   ]
-  return found.filter((risk) => risk.count > 0)
+  const real = found.filter((risk) => risk.count > 0)
+  return [...real.filter(({ severity }) => severity === 'red'), ...real.filter(({ severity }) => severity === 'amber')]
 }
+
+const forgetRisks = ({ notes, copies, more_copies: more, holders }: ForgetFacts): Risk[] => [
+  red('can-not-be-undone', notes),
+  amber('copies-stay', copies.length + more),
+  amber('others-hold-it', holders.length),
+]
+
+const mintRisks = ({ tainted_by: { reads }, lease }: MintFacts): Risk[] => [
+  red('authority-after-external', reads.length),
+  red('authority-over-others', lease?.capabilities?.includes('C') === true ? 1 : 0),
+]
 
 /** True where the label after is not as strict as the one before, in level, integrity or tags. */
 export function isLowered({ label_old, label_new }: Pick<GateChange, 'label_old' | 'label_new'>): boolean {

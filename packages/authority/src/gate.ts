@@ -23,6 +23,7 @@ import type { GateChange } from './gate-risks.ts'
 import { refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { consumeNonce, isReplayed } from './replay.ts'
+import { storedChain } from './stored-grants.ts'
 
 /** What the caller needs to compute the subject again; kept, never shown. */
 export type GateRequest = Readonly<Record<string, string>> & { readonly kind: GateSubject['kind'] }
@@ -61,8 +62,8 @@ export type Decide<T> = {
   readonly now: number
   /** Compute the subject as it is now; undefined where it is not there any more. */
   readonly recompute: (request: GateRequest) => Promise<GateSubject | undefined>
-  /** Do it. Staged in the same transaction; whatever it throws, nothing is decided. */
-  readonly act: (entry: GateEntry) => Promise<T>
+  /** Do it. Staged in the same transaction; whatever it throws, nothing is decided. `until`: as long as the approval lasts */
+  readonly act: (entry: GateEntry, until: number) => Promise<T>
 }
 
 export type Decided<T> =
@@ -157,9 +158,44 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
   const field = staleField(tx, entry, await deciding.recompute(entry.request), time)
   if (field !== undefined) return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
   await consumeNonce(tx, { holder, nonce, expires_at }, now)
-  const value = await deciding.act(entry)
+  const value = await deciding.act(entry, expires_at)
   for (const { actor } of entry.card.made_by) if (actor !== null) tx.put(key('gateActor', actor.did), new Uint8Array())
   return { outcome: 'approved', value, approval: hash, entry: settle(tx, entry, { state: 'approved', approval }, now) }
+}
+
+/** What an approval lets a lease do: one thing, once, for as long as the approval lasts. */
+type Pass = { readonly card: string; readonly until: number }
+
+/** What a pass is for: `lease` is the hash of the grant of whoever asked, `wish` the digest of what was asked. */
+export type PassFor = { readonly lease: string; readonly wish: string }
+
+/**
+ * Let what was approved be done by whoever asked, when it asks again: where only the asker can do it.
+ * @param until ms since epoch
+ * @clause L1.7
+ */
+export function givePass(tx: Transaction, { lease, wish }: PassFor, pass: Pass): void {
+  tx.putJson(key('gatePass', lease, wish), pass)
+}
+
+/**
+ * Use a pass up. It is gone afterwards, whether it still held or not.
+ * @param recompute the subject as it is now; undefined where it is not there any more
+ * @returns the approved card; undefined where there is no pass, or it does not hold any more
+ * @clause L1.7
+ */
+export async function takePass(
+  tx: Transaction,
+  { lease, wish }: PassFor,
+  { now, recompute }: Pick<Decide<unknown>, 'now' | 'recompute'>,
+): Promise<Card | undefined> {
+  const pass = tx.getJson<Pass>(key('gatePass', lease, wish))
+  if (pass === undefined) return undefined
+  tx.del(key('gatePass', lease, wish))
+  const time = effectiveNow(tx, now)
+  const entry = getCard(tx, pass.card)
+  if (pass.until <= time || staleField(tx, entry, await recompute(entry.request), time) !== undefined) return undefined
+  return entry.card
 }
 
 /** The first thing in which the world is not what the card says, or undefined. */
@@ -172,12 +208,25 @@ function staleField(
   if (time >= card.expires_at) return 'expires_at'
   if (now === undefined) return 'head'
   if (now.owner !== card.owner.did) return 'owner'
-  const lease = card.asked_by.lease
-  if (lease !== null && lease.expires_at !== null && lease.expires_at <= time) return 'lease'
+  if (leaseEnd(view, card) <= time) return 'lease'
   if (!isLogKept(view, card.log)) return 'log'
   const redrawn = drawCard(view, now, frame)
   if (canonicalize(revokedLeases(redrawn)) !== canonicalize(revokedLeases(card))) return 'lease'
   return differingMember(boundTo(redrawn), boundTo(card))
+}
+
+/**
+ * Until when the lease of whoever asked bears the card. What was made out for one task ends with the task: it was
+ * entitled when it asked, and that is what counts; a person needs longer than a run lasts. The grants above it must
+ * hold still, and one that was revoked bears nothing.
+ * @returns ms since epoch
+ */
+function leaseEnd(view: View, { asked_by: { lease } }: Card): number {
+  if (lease === null) return Number.POSITIVE_INFINITY
+  const chain = storedChain(view, lease.hash) ?? []
+  const isTask = chain.at(-1)?.delegation.task !== null && chain.length > 1
+  const ends = isTask ? chain.slice(0, -1).map(({ delegation }) => delegation.expires_at) : [lease.expires_at]
+  return Math.min(...ends.map((end) => end ?? Number.POSITIVE_INFINITY))
 }
 
 /** The first member of the approval that does not repeat the card, or undefined. */

@@ -49,7 +49,7 @@ export {
 export { checkHeld, principalOf, type Principal } from './principal.ts'
 export { charge, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
-export { attenuate, holderOf } from './attenuate.ts'
+export { attenuate, childOf, holderOf, type Attenuation } from './attenuate.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
 export {
   appendRecord,
@@ -99,12 +99,16 @@ export {
   type GateKind,
   type GateSubject,
 } from './gate-card.ts'
+export { hexOf, type ForgetFacts, type MintFacts } from './gate-plan.ts'
+export { grownTaint, inheritTaint, isExternal, taintLease, taintOf } from './taint.ts'
 export {
   changesOf,
   decide,
   getCard,
+  givePass,
   listCards,
   openCard,
+  takePass,
   type Decided,
   type GateEntry,
   type GateRequest,

@@ -22,7 +22,7 @@ const EMPTY = new Uint8Array()
 export type LiveCopy = { readonly branch: string; readonly path: string; readonly oid: string }
 
 export type ErasedVersions = {
-  /** blobs that are out of reach from this transaction on */
+  /** blobs that are out of reach once they are erased */
   readonly oids: readonly string[]
   /** files under other paths that hold the same bytes; these blobs stay */
   readonly kept: readonly LiveCopy[]
@@ -44,21 +44,26 @@ export type ErasedBlob = {
  * @clause L3.4
  */
 export async function eraseVersions(tx: Transaction, home: string, path: string): Promise<ErasedVersions> {
-  const refs = await listRefs(tx, home)
-  const versions = versionsOf(
-    tx,
-    home,
-    validatePath(path),
-    refs.map((ref) => ref.commit),
-  )
-  const kept = versions.size === 0 ? [] : copiesOf(tx, home, versions, refs).filter((copy) => copy.path !== path)
-  const needed = new Set(kept.map((copy) => copy.oid))
-  const oids = [...versions].filter((oid) => !needed.has(oid)).sort()
+  const { oids, kept } = await findVersions(tx, home, path)
   // what stands on them as a delta could not be read any more, and goes on standing in the same commit
   for (const oid of oids) await freeChildren(tx, home, oid, new Set(oids))
   for (const mark of [`/${path}`, ...oids]) tx.put(key('erased', home, mark), new Uint8Array())
   staleProjections(tx, home)
   return { oids, kept }
+}
+
+/**
+ * What {@link eraseVersions} would put out of reach, and what would stay. Changes nothing.
+ * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
+ * @clause L3.4
+ */
+export async function findVersions(view: View, home: string, path: string): Promise<ErasedVersions> {
+  const refs = await listRefs(view, home)
+  const heads = refs.map((ref) => ref.commit)
+  const versions = versionsOf(view, home, validatePath(path), heads)
+  const kept = versions.size === 0 ? [] : copiesOf(view, home, versions, refs).filter((copy) => copy.path !== path)
+  const needed = new Set(kept.map((copy) => copy.oid))
+  return { oids: [...versions].filter((oid) => !needed.has(oid)).sort(), kept }
 }
 
 /**

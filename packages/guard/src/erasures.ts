@@ -6,7 +6,7 @@
  */
 import { delay, fromUtf8, utf8 } from '@csb/core'
 import { erasedBlobs, type ErasedBlob, type LiveCopy } from '@csb/files'
-import { eraseKeys, key, prefix, type Store, type Transaction } from '@csb/store'
+import { eraseKeys, key, prefix, type Store, type Transaction, type View } from '@csb/store'
 
 export type ErasePlan = {
   readonly home: string
@@ -24,7 +24,7 @@ export type NotCovered =
   | { readonly kind: 'copy'; readonly branch: string; readonly path: string }
   /** id and path of the note, in old trees, commits and the tombstone; object ids, by which a short text can be guessed */
   | { readonly kind: 'names' }
-  /** texts made from it: answers, tasks, records, files, other notes */
+  /** texts made from it: answers, tasks, files, other notes */
   | { readonly kind: 'derivatives' }
   /** nodes that did not take the tombstone yet */
   | { readonly kind: 'peers' }
@@ -33,17 +33,28 @@ export type NotCovered =
   /** snapshots of the file system, backups, spare blocks of the disk */
   | { readonly kind: 'backups' }
 
+/** A row elsewhere in the store that names what was forgotten, and bytes by which it is known to be gone. */
+export type Mention = { readonly key: string; readonly marker: Uint8Array }
+
+/** Finds the rows that name one of the words: the id of the note, and the ids of its blobs. */
+export type FindMentions = (view: View, words: readonly string[]) => Promise<readonly Mention[]>
+
 export type ForgetReport = {
   readonly home: string
   readonly id: string
   /** how many versions of the note's file left the disk */
   readonly cleared: number
+  /** how many entries of the record, which named it, lost what they said */
+  readonly records: number
   /** names of database files in which a piece was still found, be it in another place of the store */
   readonly remains: readonly string[]
   /** false where the bytes were gone before this run, so that there was nothing to look for */
   readonly scanned: boolean
   readonly not_covered: readonly NotCovered[]
 }
+
+/** What no forgetting here reaches, whatever the note. */
+export const NOT_COVERED = ['names', 'derivatives', 'peers', 'exports', 'backups'] as const
 
 /** An open iterator keeps old values alive for as long as it lasts; so look again before giving up. */
 const ATTEMPTS = 4
@@ -62,13 +73,14 @@ export function stagePlan(tx: Transaction, plan: ErasePlan): void {
 /**
  * Carry out every staged plan: after each forgetting, and once at start. A plan whose bytes were still found
  * stays and is tried again with the next call.
+ * @param mentions what else names it and goes as well; omitted: nothing does
  * @throws OBJECT_DAMAGED, DISK_FULL
  * @clause L3.4
  */
-export async function finishErasures(store: Store): Promise<ForgetReport[]> {
+export async function finishErasures(store: Store, mentions: FindMentions = async () => []): Promise<ForgetReport[]> {
   const reports: ForgetReport[] = []
   for (const plan of await plansOf(store)) {
-    const report = await erase(store, plan)
+    const report = await erase(store, plan, mentions)
     reports.push(report)
     if (report.remains.length === 0) await store.transact((tx) => tx.del(planKey(plan)))
   }
@@ -85,17 +97,28 @@ async function plansOf(store: Store): Promise<ErasePlan[]> {
   return plans
 }
 
-async function erase(store: Store, { home, id, oids, kept }: ErasePlan): Promise<ForgetReport> {
-  const { keys, blobs } = erasedBlobs(store.view(), home, oids)
-  const markers = blobs.flatMap(piecesOf)
+async function erase(store: Store, plan: ErasePlan, mentions: FindMentions): Promise<ForgetReport> {
+  const { home, id, oids, kept } = plan
+  const erased = erasedBlobs(store.view(), home, oids)
+  const pieces = erased.blobs.flatMap(piecesOf)
+  const named = await mentions(store.view(), [id, ...oids])
+  const keys = [...erased.keys, ...named.map((mention) => mention.key)]
+  const markers = [...pieces, ...named.map(({ marker }) => marker)]
   let { remains } = await eraseKeys(store, keys, markers)
   for (let attempt = 1; remains.length > 0 && attempt < ATTEMPTS; attempt++) {
     await delay(PAUSE_MS)
     remains = (await eraseKeys(store, keys, markers)).remains
   }
   const copies = kept.map(({ branch, path }) => ({ kind: 'copy', branch, path }) as const)
-  const always = (['names', 'derivatives', 'peers', 'exports', 'backups'] as const).map((kind) => ({ kind }))
-  return { home, id, cleared: oids.length, remains, scanned: markers.length > 0, not_covered: [...copies, ...always] }
+  return {
+    home,
+    id,
+    cleared: oids.length,
+    records: named.length,
+    remains,
+    scanned: pieces.length > 0,
+    not_covered: [...copies, ...NOT_COVERED.map((kind) => ({ kind }))],
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Forgetting a note: tombstone, removal from tree and index, every version of its file out of reach, and the
+ * Forgetting notes: tombstones, removal from tree and index, every version of their files out of reach, and the
  * plan of what has to leave the disk, all in one batch. {@link finishErasures} carries the plan out, also at
- * the next start when the node was killed in between.
+ * the next start when the node was killed in between. Whether they may be forgotten is asked and answered elsewhere.
  *
  * Trees and commits stay, so no id changes. Holds that stop forgetting are not known here.
  * @clause L3.4 L4.3
@@ -24,19 +24,20 @@ import { checkTombstone, isForgotten, putTombstone, signTombstone } from './tomb
 
 type Words = Omit<WriteWords, 'message'>
 
-export type ForgetNote = Words & {
-  readonly id: string
+export type ForgetNotes = Words & {
+  readonly ids: readonly string[]
   /** at most 256 characters; stands in the tombstone and goes to peers with it */
   readonly reason: string
   /** key of this node */
   readonly key: KeyPair
 }
 
-export type Forgotten = {
-  readonly tombstone: Tombstone
-  /** head of the branch `memory` afterwards */
-  readonly commit: string
-  readonly erase: ErasePlan
+/** `commit`: head of the branch `memory` afterwards. */
+type Buried = { readonly commit: string; readonly removed: readonly string[]; readonly erase: readonly ErasePlan[] }
+
+export type Forgotten = Omit<Buried, 'removed'> & {
+  /** in the order of the ids */
+  readonly tombstones: readonly Tombstone[]
 }
 
 export type ApplyTombstone = Words & {
@@ -49,20 +50,19 @@ export type ApplyTombstone = Words & {
 export type Applied = { readonly applied: boolean; readonly commit?: string; readonly erase?: ErasePlan }
 
 /**
- * Forget a note of this home for good.
- * @throws NOT_FOUND; FORGOTTEN where it was already; INVALID_INPUT, OBJECT_DAMAGED
+ * Forget notes of this home for good: all of them or none, in one commit.
+ * @throws NOT_FOUND; FORGOTTEN where one was already; INVALID_INPUT, OBJECT_DAMAGED
  * @clause L3.4 L4.3
  */
-export async function forgetNote(tx: Transaction, { id, reason, key, ...words }: ForgetNote): Promise<Forgotten> {
+export async function forgetNotes(tx: Transaction, { ids, reason, key, ...words }: ForgetNotes): Promise<Forgotten> {
   const { home, now } = words
-  if (isForgotten(tx, home, id)) fail('FORGOTTEN', { home, id })
-  const state = getState(tx, home, id) ?? fail('NOT_FOUND', { home, id })
-  const tombstone = signTombstone(
-    { v: 1, home, id, label: state.label, hlc: nextHlc(tx, now), reason, by: key.did, forgotten_at: now },
-    key,
-  )
-  const { commit, erase } = await bury(tx, words, tombstone)
-  return { tombstone, commit, erase }
+  const tombstones = ids.map((id) => {
+    if (isForgotten(tx, home, id)) fail('FORGOTTEN', { home, id })
+    const { label } = getState(tx, home, id) ?? fail('NOT_FOUND', { home, id })
+    return signTombstone({ v: 1, home, id, label, hlc: nextHlc(tx, now), reason, by: key.did, forgotten_at: now }, key)
+  })
+  const { commit, erase } = await bury(tx, words, tombstones)
+  return { tombstones, commit, erase }
 }
 
 /**
@@ -76,8 +76,13 @@ export async function applyTombstone(tx: Transaction, input: ApplyTombstone): Pr
   const tombstone = checkTombstone(value, words.home)
   if (signers?.(tombstone.by) === false) fail('DENIED', { reason: 'that key may not forget here', by: tombstone.by })
   if (isForgotten(tx, words.home, tombstone.id)) return { applied: false }
-  const { removed, commit, erase } = await bury(tx, words, tombstone)
-  return { applied: true, ...(removed ? { commit } : {}), ...(erase.oids.length > 0 ? { erase } : {}) }
+  const { removed, commit, erase } = await bury(tx, words, [tombstone])
+  const [plan] = erase
+  return {
+    applied: true,
+    ...(removed.length > 0 ? { commit } : {}),
+    ...(plan !== undefined && plan.oids.length > 0 ? { erase: plan } : {}),
+  }
 }
 
 /**
@@ -94,16 +99,18 @@ export function putRemembered(tx: Transaction, { notes, ...words }: PutNotes): P
   return { ...put, ignored: [...put.ignored, ...forgotten.map(({ entry }) => entry.id)] }
 }
 
-async function bury(
-  tx: Transaction,
-  words: Words,
-  tombstone: Tombstone,
-): Promise<{ removed: boolean; commit: string; erase: ErasePlan }> {
-  const { home, id } = tombstone
-  putTombstone(tx, tombstone)
+async function bury(tx: Transaction, words: Words, tombstones: readonly Tombstone[]): Promise<Buried> {
+  const { home } = words
+  const ids = tombstones.map(({ id }) => id)
+  for (const tombstone of tombstones) putTombstone(tx, tombstone)
   staleProjections(tx, home)
-  const { commit, removed } = removeNotes(tx, { ...words, message: `forget ${id}`, ids: [id] })
-  const erase = { home, id, ...(await eraseVersions(tx, home, notePath(id))) }
-  if (erase.oids.length > 0 || erase.kept.length > 0) stagePlan(tx, erase)
-  return { removed: removed.length > 0, commit, erase }
+  const message = ids.length === 1 ? `forget ${ids[0]}` : `forget ${ids.length} notes`
+  const { commit, removed } = removeNotes(tx, { ...words, message, ids })
+  const erase: ErasePlan[] = []
+  for (const id of ids) {
+    const plan = { home, id, ...(await eraseVersions(tx, home, notePath(id))) }
+    if (plan.oids.length > 0 || plan.kept.length > 0) stagePlan(tx, plan)
+    erase.push(plan)
+  }
+  return { commit, removed, erase }
 }

@@ -64,10 +64,17 @@ export const MEMORY_ROUTES: readonly Route[] = [
   },
   {
     method: 'DELETE',
-    path: '/v1/memory/{id}/hard',
+    path: '/v1/memory/{ids}/hard',
     operation: 'memory.forget',
     input: 'MemoryForget',
-    summary: 'Forget an entry for good, here and on every synced node',
+    summary: 'Ask to forget entries, named with commas between them: answers GATE_REQUIRED with the card of it',
+  },
+  {
+    method: 'POST',
+    path: '/v1/memory/forget',
+    operation: 'memory.forget',
+    input: 'MemoryForget',
+    summary: 'Ask to forget entries for good, here and on every synced node: answers GATE_REQUIRED with the card of it',
   },
 ]
 

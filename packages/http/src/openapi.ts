@@ -47,7 +47,13 @@ export function openapiDocument(routes: readonly Route[], handlers: readonly Han
     const plain = path.replaceAll('+}', '}')
     paths[plain] = { ...paths[plain], [method.toLowerCase()]: operation }
   }
-  for (const route of routes) add(route.path, route.method, ofRoute(route))
+  const named = new Set<string>()
+  for (const route of routes) {
+    const id = `${route.operation}${route.path.endsWith('+}') ? '.at' : ''}`
+    // a second way to the same operation is told by its verb
+    add(route.path, route.method, ofRoute(route, named.has(id) ? `${id}.${route.method.toLowerCase()}` : id))
+    named.add(id)
+  }
   for (const handler of handlers) add(handler.path, handler.method, ofHandler(handler))
   return {
     openapi: '3.1.0',
@@ -62,14 +68,14 @@ export function openapiDocument(routes: readonly Route[], handlers: readonly Han
   }
 }
 
-function ofRoute(route: Route): JsonObject {
+function ofRoute(route: Route, operationId: string): JsonObject {
   const { properties = {}, required = [] } = definitionOf(route.input)
   const inPath = pathMembers(route.path)
   const rest = Object.keys(properties).filter((name) => !inPath.includes(name))
   const inQuery = takesBody(route) ? rest.filter((name) => name === 'home') : rest
   const isNeeded = (name: string) => required.includes(name) && route.defaults?.[name] === undefined
   return {
-    operationId: `${route.operation}${route.path.endsWith('+}') ? '.at' : ''}`,
+    operationId,
     summary: route.summary,
     parameters: [
       ...inPath.map((name) => ({ name, in: 'path', required: true, schema: properties[name] ?? {} })),

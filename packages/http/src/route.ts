@@ -129,6 +129,7 @@ async function inputOf(route: Route, c: Context): Promise<unknown> {
 function valueOf(property: Property | undefined, text: string): unknown {
   if (property?.type === 'integer' && /^-?[0-9]{1,16}$/.test(text)) return Number(text)
   if (property?.type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  if (property?.type === 'array') return text.split(',')
   return text
 }
 

@@ -3,7 +3,7 @@
  * the node says, and sign. What is signed is what was fetched; the key is open for that one signature.
  * @clause L1.7
  */
-import { fail } from '@csb/core'
+import { fail, isNodeError } from '@csb/core'
 import { cardDigest, changesDigest, signApproval, type Card, type GateChange } from '@csb/authority'
 import { identityIn, type Desk } from './authorise.ts'
 import type { Client } from './client.ts'
@@ -42,6 +42,63 @@ export async function reviewCard(client: Client, id: string): Promise<Review> {
   return { card, digest, state, field, changes }
 }
 
+export type Forgetting = {
+  readonly ids: readonly string[]
+  /** goes into the tombstones */
+  readonly reason?: string
+}
+
+/**
+ * Ask to forget notes, and fetch the card: it must be about these notes, for this reason, and about nothing else.
+ * @throws GATE_STALE where it is not; NOT_FOUND, FORGOTTEN
+ * @clause L3.4
+ */
+export async function askToForget(client: Client, asked: Forgetting): Promise<Review> {
+  const id = await client.call('POST', '/v1/memory/forget', asked).then(
+    () => fail('INTERNAL', { reason: 'it was forgotten unasked' }),
+    (error: unknown) => {
+      if (!isNodeError(error, 'GATE_REQUIRED')) throw error
+      return String(error.details['card'])
+    },
+  )
+  const review = await reviewCard(client, id)
+  const { kind, facts } = review.card
+  const ids = review.changes.map(({ path }) => /([^/]+)\.md$/.exec(path)?.[1] ?? path)
+  const isAsked = kind === 'forget' && ids.toSorted().join() === [...new Set(asked.ids)].toSorted().join()
+  if (!isAsked) fail('GATE_STALE', { card: id, field: 'diff' })
+  const reason = facts?.kind === 'forget' ? facts.reason : undefined
+  if (asked.reason !== undefined && asked.reason !== reason) fail('GATE_STALE', { card: id, field: 'reason' })
+  return review
+}
+
+/**
+ * Forget notes with the owner's key: ask, see that the card is about them, approve it.
+ * @throws as {@link askToForget} and {@link decideCard}
+ * @clause L3.4
+ */
+export async function forgetNotes(desk: Desk, asked: Forgetting): Promise<Decided> {
+  const review = await askToForget(desk.client, asked)
+  return decideCard(desk, { review, decision: 'approve', shownAt: desk.now })
+}
+
+/** What came of a decision. */
+export type Decided = {
+  readonly card: string
+  readonly outcome: string
+  readonly commit?: string
+  readonly forgotten?: readonly string[]
+  /** of each note: what left the disk, and what was not reached */
+  readonly report?: readonly {
+    readonly id: string
+    readonly cleared: number
+    readonly records: number
+    readonly remains: readonly string[]
+    readonly not_covered: readonly { readonly kind: string }[]
+  }[]
+  /** ms since epoch: whoever asked may do it once until then */
+  readonly until?: number
+}
+
 export type Deciding = {
   readonly review: Review
   readonly decision: 'approve' | 'reject'
@@ -53,10 +110,7 @@ export type Deciding = {
  * Sign a decision as the owner and hand it to the node.
  * @throws GRANT_INVALID where the key is not the owner's of that home, or the card is of another node
  */
-export async function decideCard(
-  desk: Desk,
-  { review, decision, shownAt }: Deciding,
-): Promise<{ readonly card: string; readonly outcome: string; readonly commit?: string }> {
+export async function decideCard(desk: Desk, { review, decision, shownAt }: Deciding): Promise<Decided> {
   const { card } = review
   const { did } = await identityIn(desk.directory)
   if (card.nas !== did) fail('GRANT_INVALID', { reason: 'wrong_audience', field: 'nas' })

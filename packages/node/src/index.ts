@@ -30,4 +30,12 @@ export {
   type Revoked,
 } from './authorise.ts'
 export type { LeaseFor } from './leases.ts'
-export { decideCard, reviewCard, type Review, type ShownCard } from './decide.ts'
+export {
+  askToForget,
+  decideCard,
+  forgetNotes,
+  reviewCard,
+  type Decided,
+  type Review,
+  type ShownCard,
+} from './decide.ts'

@@ -1,40 +1,32 @@
 /**
- * What waits for a person: for each kind of card, how its subject is computed and what happens when it is approved.
- * An operation that needs an approval asks here and is refused with the card; the approval acts in `gate.approve`.
+ * What waits for a person: for each kind of card, what happens when it is approved. An operation that needs an approval
+ * asks here and is refused with the card; the approval acts in `gate.approve`.
  * @clause L1.7
  */
-import { LIMITS, fail, formatLabel, isNodeError, parseLabel, sha256Hex } from '@csb/core'
+import { fail, isNodeError, parseLabel } from '@csb/core'
 import {
   allows,
   cardDigest,
-  currentKey,
   decide,
+  givePass,
   openCard,
-  policyDigest,
+  recordSize,
+  taintLease,
   type Card,
   type Decided,
-  type GateChange,
   type GateEntry,
   type GateKind,
   type GateRequest,
   type GateSubject,
 } from '@csb/authority'
-import {
-  applyMerge,
-  applyRelabel,
-  commitsBetween,
-  getHome,
-  listRefs,
-  previewMerge,
-  previewRelabel,
-  readBlob,
-  type MergeBranches,
-  type MergePreview,
-} from '@csb/files'
-import { getState, relabelNote } from '@csb/memory'
+import { applyMerge, applyRelabel, previewMerge, type MergePreview } from '@csb/files'
+import { forgetNotes, type ForgetReport } from '@csb/guard'
+import { relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
-import { locationOf, type Context } from './operation.ts'
+import { finishForgetting } from './forgetting.ts'
+import { branchesOf, idsOf, subjectNow, type Wish } from './gate-subjects.ts'
+import { locationOf, type Context, type Parts } from './operation.ts'
 
 /** What somebody wants done. */
 export type GateAsk =
@@ -47,44 +39,64 @@ export type GateAsk =
       readonly label: string
     }
   | { readonly kind: 'lower-label'; readonly home: string; readonly note: string; readonly label: string }
+  /** ids sorted, each once */
+  | { readonly kind: 'forget'; readonly home: string; readonly ids: readonly string[]; readonly reason: string }
+  /** `lease`: hash of the grant of the session that asks */
+  | { readonly kind: 'mint'; readonly home: string; readonly lease: string; readonly wish: Wish }
 
-type Own = Pick<GateSubject, 'home' | 'owner' | 'policy'>
-
-/** One kind of act. */
-type Effect = {
-  /** @throws NOT_FOUND where what it is about is not there */
-  subjectOf(view: View, request: GateRequest, own: Own): GateSubject
-  /** Do what the card says. Checks again that it is that and nothing else. */
-  act(tx: Transaction, context: Context, entry: GateEntry): { readonly commit: string }
+/** What came of an approval. */
+type Acted = {
+  readonly commit?: string
+  readonly forgotten?: readonly string[]
+  /** ms since epoch */
+  readonly forgotten_at?: number
+  /** ms since epoch: whoever asked may do it once until then */
+  readonly until?: number
 }
 
-/** A note or a file may have gone meanwhile: then there is nothing left to approve. */
+/** What the owner is told of a decision. */
+export type Decision = Acted & {
+  readonly card: string
+  readonly outcome: 'approved' | 'rejected'
+  readonly report?: readonly ForgetReport[]
+}
+
+/** Do what the card says. Checks again that it is that and nothing else. */
+type Effect = (tx: Transaction, context: Context, entry: GateEntry, until: number) => Acted | Promise<Acted>
+
+/** What it is about may have gone meanwhile: then there is nothing left to approve. */
 const GONE = ['NOT_FOUND', 'FORGOTTEN', 'PROTECTED'] as const
 
 const EFFECTS: Readonly<Record<GateKind, Effect>> = {
-  merge: {
-    subjectOf: (view, request, own) => mergeSubject(view, branchesOf(request), own),
-    act: (tx, context, { card, request }) => {
-      const branches = branchesOf(request)
-      const preview = previewMerge(tx, branches)
-      // the same was compared a moment ago, in this transaction; what moves a protected branch looks for itself
-      if (!isApproved(preview, card)) fail('GATE_STALE', { card: card.id, field: 'diff' })
-      const words = wordsOf(context, card.id, `merge ${branches.from} into ${branches.into}`)
-      return { commit: applyMerge(tx, { ...branches, ...words, preview }).commit }
-    },
+  merge: (tx, context, { card, request }) => {
+    const branches = branchesOf(request)
+    const preview = previewMerge(tx, branches)
+    // the same was compared a moment ago, in this transaction; what moves a protected branch looks for itself
+    if (!isApproved(preview, card)) fail('GATE_STALE', { card: card.id, field: 'diff' })
+    const words = wordsOf(context, card.id, `merge ${branches.from} into ${branches.into}`)
+    return { commit: applyMerge(tx, { ...branches, ...words, preview }).commit }
   },
-  'lower-label': {
-    subjectOf: (view, request, own) =>
-      request['note'] === undefined ? relabelSubject(view, request, own) : noteSubject(view, request, own),
-    act: (tx, context, { card, request }) => {
-      const { home = '', branch = '', path = '', note, label } = request
-      const words = wordsOf(context, card.id, `lower the label of ${note ?? path}`)
-      const to = parseLabel(label)
-      if (note === undefined) return applyRelabel(tx, { ...words, home, branch, path, label: to, expect: card.base })
-      const { key, clearance } = context
-      const { commit } = relabelNote(tx, { ...words, home, id: note, label: to, actor: key.did, clearance })
-      return { commit }
-    },
+  'lower-label': (tx, context, { card, request }) => {
+    const { home = '', branch = '', path = '', note, label } = request
+    const words = wordsOf(context, card.id, `lower the label of ${note ?? path}`)
+    const to = parseLabel(label)
+    if (note === undefined) return applyRelabel(tx, { ...words, home, branch, path, label: to, expect: card.base })
+    const { key, clearance } = context
+    const { commit } = relabelNote(tx, { ...words, home, id: note, label: to, actor: key.did, clearance })
+    return { commit }
+  },
+  forget: async (tx, context, { card, request }) => {
+    const { home = '', reason = '' } = request
+    const { message: _, ...words } = wordsOf(context, card.id, '')
+    const ids = idsOf(request)
+    const { commit } = await forgetNotes(tx, { ...words, home, ids, reason, key: context.key })
+    return { commit, forgotten: ids, forgotten_at: words.now }
+  },
+  mint: (tx, _context, { card, request }, until) => {
+    const { lease = '' } = request
+    if (card.facts?.kind !== 'mint') fail('GATE_STALE', { card: card.id, field: 'kind' })
+    givePass(tx, { lease, wish: card.facts.wish }, { card: card.id, until })
+    return { until }
   },
 }
 
@@ -96,15 +108,14 @@ const EFFECTS: Readonly<Record<GateKind, Effect>> = {
  */
 export async function askGate(context: Context, ask: GateAsk): Promise<never> {
   const { principal, run, key, clock } = context
-  const location = locationOf(context, ask.home)
-  const verdict = principal.lease === null ? undefined : allows(principal.lease, { location, action: 'propose' })
-  if (verdict === undefined) fail('LEASE_REQUIRED', { action: 'propose' })
-  if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: 'propose' })
-  const request: GateRequest = ask
+  // who may make authority for others may ask for it; whatever else is asked for takes the word
+  if (ask.kind !== 'mint') mayPropose(context, ask.home)
   const { card } = await context.write(
     async (tx) => {
-      const subject = await subjectNow(tx, request)
-      if (subject.changes.length === 0 && subject.commits.length === 0)
+      if (ask.kind === 'mint') taintLease(tx, ask.lease, context.outside)
+      const request = requestOf(tx, ask)
+      const subject = await subjectNow(context, tx, request)
+      if (subject.changes.length === 0 && subject.commits.length === 0 && subject.facts === undefined)
         fail('INVALID_INPUT', { reason: 'there is nothing to approve' })
       const asker = { did: principal.did, name: principal.name, run, lease: principal.leaseHash }
       return openCard(tx, { subject, request, asker, node: key.did, now: clock.now() })
@@ -120,6 +131,26 @@ export async function askGate(context: Context, ask: GateAsk): Promise<never> {
   return fail('GATE_REQUIRED', { card: card.id, meaning: card.meaning, expires_at: card.expires_at })
 }
 
+/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED */
+function mayPropose(context: Context, home: string): void {
+  const { lease } = context.principal
+  if (lease === null) fail('LEASE_REQUIRED', { action: 'propose' })
+  const verdict = allows(lease, { location: locationOf(context, home), action: 'propose' })
+  if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: 'propose' })
+}
+
+/** What is kept of a wish, so that its subject can be computed again. */
+function requestOf(view: View, ask: GateAsk): GateRequest {
+  switch (ask.kind) {
+    case 'forget':
+      return { ...ask, ids: ask.ids.join(' '), entries: String(recordSize(view)) }
+    case 'mint':
+      return { ...ask, wish: JSON.stringify(ask.wish) }
+    default:
+      return ask
+  }
+}
+
 /**
  * Decide on a card and, where it is approved, act: in one transaction, with its record.
  * @throws GATE_STALE with the field that differs, after the card was voided; GRANT_INVALID; NOT_FOUND
@@ -129,7 +160,7 @@ export async function decideGate(
   context: Context,
   input: { readonly card: string; readonly approval: unknown },
   decision: 'approve' | 'reject',
-): Promise<{ readonly card: string; readonly outcome: 'approved' | 'rejected'; readonly commit?: string }> {
+): Promise<Decision> {
   const decided = await context.write(
     (tx) =>
       decide(tx, {
@@ -138,46 +169,39 @@ export async function decideGate(
         decision,
         node: context.key.did,
         now: context.clock.now(),
-        recompute: (request) => subjectIfThere(tx, request),
-        act: async (entry) => effectOf(entry.card.kind).act(tx, context, entry),
+        recompute: (request) => subjectIfThere(context, tx, request),
+        act: async (entry, until) => EFFECTS[entry.card.kind](tx, context, entry, until),
       }),
     toldOf,
   )
   const card = decided.entry.card.id
   if (decided.outcome === 'void') fail('GATE_STALE', { card, field: decided.field })
-  return decided.outcome === 'approved'
-    ? { card, outcome: 'approved', commit: decided.value.commit }
-    : { card, outcome: 'rejected' }
+  if (decided.outcome === 'rejected') return { card, outcome: 'rejected' }
+  const { forgotten } = decided.value
+  const report = forgotten === undefined ? {} : { report: await finishForgetting(context.store, forgotten) }
+  return { card, outcome: 'approved', ...decided.value, ...report }
 }
 
-function toldOf(decided: Decided<{ readonly commit: string }>) {
+/** What the record tells; of what was forgotten no more than how much it was. */
+function toldOf(decided: Decided<Acted>) {
   const { card } = decided.entry
   const told = { home: card.home, kind: card.kind, card: card.id, digest: cardDigest(card), outcome: decided.outcome }
   if (decided.outcome === 'void') return { ...told, field: decided.field }
   const { approval } = decided
-  return decided.outcome === 'approved' ? { ...told, approval, commit: decided.value.commit } : { ...told, approval }
+  if (decided.outcome === 'rejected') return { ...told, approval }
+  const { forgotten, forgotten_at: _, ...acted } = decided.value
+  return { ...told, approval, ...acted, ...(forgotten === undefined ? {} : { forgotten: forgotten.length }) }
 }
 
-async function subjectNow(view: View, request: GateRequest): Promise<GateSubject> {
-  const { home = '' } = request
-  // who decides is who speaks for the owner now: an old key approves nothing any more
-  const owner = currentKey(view, getHome(view, home).owner)
-  const refs = await listRefs(view, home)
-  const guarded = refs.filter((ref) => ref.protected).map(({ branch }) => branch)
-  const policy = policyDigest({ home, owner, protected: guarded })
-  return effectOf(request.kind).subjectOf(view, request, { home, owner, policy })
-}
-
-async function subjectIfThere(view: View, request: GateRequest): Promise<GateSubject | undefined> {
+/** The subject of a request as it is now; undefined where it is not there any more. */
+export async function subjectIfThere(parts: Parts, view: View, request: GateRequest): Promise<GateSubject | undefined> {
   try {
-    return await subjectNow(view, request)
+    return await subjectNow(parts, view, request)
   } catch (error) {
     if (GONE.some((code) => isNodeError(error, code))) return undefined
     throw error
   }
 }
-
-const effectOf = (kind: GateKind): Effect => EFFECTS[kind]
 
 /** What the commit says: fixed words, and the card that leads to everything else. */
 const wordsOf = (context: Context, card: string, message: string) => ({
@@ -187,80 +211,5 @@ const wordsOf = (context: Context, card: string, message: string) => ({
   now: context.clock.now(),
 })
 
-const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
-
 const isApproved = ({ ours, theirs, tree, digest }: MergePreview, card: Card): boolean =>
   ours === card.base && theirs === card.head && tree === card.result_tree && digest === card.diff
-
-function mergeSubject(view: View, branches: MergeBranches, own: Own): GateSubject {
-  const { ours, theirs, tree, manifest, conflicts } = previewMerge(view, branches)
-  const { home, from, into } = branches
-  return {
-    ...own,
-    kind: 'merge',
-    target: into,
-    source: from,
-    base: ours,
-    head: theirs,
-    resultTree: tree,
-    changes: manifest,
-    conflicts: conflicts.length,
-    commits: commitsBetween(view, home, { from: theirs, without: ours, limit: LIMITS.gateCommits }),
-  }
-}
-
-function relabelSubject(view: View, request: GateRequest, own: Own): GateSubject {
-  const { home } = own
-  const { branch = '', path = '', label = '' } = request
-  const { base, oid, files } = previewRelabel(view, { home, branch, path, label: parseLabel(label) })
-  if (files.length > LIMITS.gateChanges) fail('TOO_LARGE', { maxChanges: LIMITS.gateChanges })
-  return {
-    ...own,
-    kind: 'lower-label',
-    target: `${branch}:${path}`,
-    source: label,
-    base,
-    head: oid,
-    resultTree: null,
-    changes: files.map((file) => relabelled(file.path, file.mode, file.bytes, file.before, file.after)),
-    conflicts: 0,
-    commits: [],
-  }
-}
-
-function noteSubject(view: View, request: GateRequest, own: Own): GateSubject {
-  const { home } = own
-  const { note = '', label = '' } = request
-  const state = getState(view, home, note) ?? fail('NOT_FOUND', { home, note })
-  const bytes = readBlob(view, home, state.oid)
-  return {
-    ...own,
-    kind: 'lower-label',
-    target: note,
-    source: label,
-    base: state.oid,
-    head: state.oid,
-    resultTree: null,
-    changes: [relabelled(state.path, null, bytes, state.label, formatLabel(parseLabel(label)))],
-    conflicts: 0,
-    commits: [],
-  }
-}
-
-/** The words stay, the label does not. */
-function relabelled(path: string, mode: string | null, bytes: Uint8Array, before: string, after: string): GateChange {
-  const sha256 = sha256Hex(bytes)
-  const size = bytes.byteLength
-  return {
-    op: 'label',
-    path,
-    mode_old: mode,
-    mode_new: mode,
-    sha256_old: sha256,
-    sha256_new: sha256,
-    size_old: size,
-    size_new: size,
-    label_old: before,
-    label_new: after,
-  }
-}

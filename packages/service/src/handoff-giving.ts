@@ -20,6 +20,7 @@ import {
   checkHeld,
   draftGrant,
   grantHash,
+  hexOf,
   leaseOf,
   leftOf,
   meet,
@@ -35,6 +36,8 @@ import { key, type Transaction, type View } from '@csb/store'
 import { trailersOf } from './authorship.ts'
 import { peerRights } from './credentials.ts'
 import { refreshStatuses, statusesFor } from './freshness.ts'
+import type { Wish } from './gate-subjects.ts'
+import { labelOfSession, mintThroughGate } from './minting.ts'
 import { checkReach, locationOf, type Context } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { nodeChain } from './run-lease.ts'
@@ -63,7 +66,9 @@ export async function giveHandoff(context: Context, input: Offer) {
   const files = notesOf(context, home, input.notes ?? [], clearance)
   await refreshStatuses(context, nodeChain(context.view))
   const status = await statusesFor(context, nodeChain(context.view))
-  const handoff = await context.write(
+  const handoff = await mintThroughGate(
+    context,
+    () => wishOf(context, home, clearance, input),
     (tx) => mint(tx, context, { home, base, files, clearance, status }, input),
     (made) => ({
       handoff: made.id,
@@ -150,6 +155,31 @@ type Minting = {
   readonly status: readonly Status[]
 }
 
+/** The lease of a handoff, as wide as it was asked for; what the caller or the node may not do is taken off it. */
+const leaseAsked = (context: Context, home: string, branch: string, clearance: Clearance, input: Offer): Lease => ({
+  type: 'urn:csb:lease:1',
+  locations: [locationOf(context, home)],
+  actions: ['read', 'propose'],
+  paths: [...(input.paths ?? [RESULTS])],
+  branches: [branch],
+  labels_max: clearance.level,
+  ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
+})
+
+/** A handoff as a card shows it: who gets it, how far it reaches at most, and a digest of all that goes along. */
+function wishOf(context: Context, home: string, clearance: Clearance, input: Offer): Wish {
+  const parent =
+    nodeChain(context.view).at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
+  return {
+    operation: 'handoff.offer',
+    to: { name: trusted(context.view, input.did)?.name ?? `agent ${input.agent}`, did: input.did },
+    lease: leaseAsked(context, home, handoffBranch('*'), clearance, input),
+    ttl_ms: input.ttl_ms ?? DEFAULT_TTL_MS,
+    parent: grantHash(parent),
+    content: `sha256:${hexOf(input)}`,
+  }
+}
+
 function mint(
   tx: Transaction,
   context: Context,
@@ -161,15 +191,7 @@ function mint(
   const id = newHandoffId(now)
   const parent = nodeChain(tx)
   const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
-  const asked: Lease = {
-    type: 'urn:csb:lease:1',
-    locations: [locationOf(context, home)],
-    actions: ['read', 'propose'],
-    paths: [...(input.paths ?? [RESULTS])],
-    branches: [handoffBranch(id)],
-    labels_max: clearance.level,
-    ...(clearance.tags.length > 0 ? { label_tags: [...clearance.tags] } : {}),
-  }
+  const asked = leaseAsked(context, home, handoffBranch(id), clearance, input)
   const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
   const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
   // what the caller may not do the node does not lend it
@@ -209,7 +231,7 @@ function mint(
       context: input.context ?? null,
       files: files.shown,
       chain,
-      taint: { level: 'public', integrity: 'owner', tags: [] },
+      taint: labelOfSession(context, tx),
       expiresAt: now + ttlMs,
       status,
     },

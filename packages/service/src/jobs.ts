@@ -5,8 +5,8 @@
 import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
 import { appendRecord, heldOf } from '@csb/authority'
-import { finishErasures } from '@csb/guard'
 import { publishRecord, withdrawRecord } from './directory.ts'
+import { finishForgetting } from './forgetting.ts'
 import type { Parts } from './operation.ts'
 import type { SyncRow } from './operations/sync.ts'
 import type { Service } from './service.ts'
@@ -27,7 +27,7 @@ export type Jobs = { stop(): Promise<void> }
 /** Put right what the last stop left behind, then begin. */
 export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
   // what could not be erased now stays planned and is tried again with the next forgetting: no reason not to start
-  await finishErasures(parts.store).catch((error: unknown) =>
+  await finishForgetting(parts.store).catch((error: unknown) =>
     parts.log('error', 'erasures are not finished', { code: toNodeError(error).code }),
   )
   const interrupted = await parts.store.transact((tx) => failInterruptedTasks(tx, parts.clock.now()))

@@ -72,6 +72,8 @@ export type Context = Parts & {
   ): Promise<{ value: T; seq: { seq: number; leaf: string } }>
   /** What the run has read so far. */
   reads(): readonly ReadEntry[]
+  /** What this request has read that came from outside and is not kept with its lease yet. */
+  readonly outside: ReadEntry[]
   /** Record an outcome that is no success, together with what it leaves behind. */
   note(error: NodeError, effect: Effect, work?: (tx: Transaction) => void): Promise<void>
   /** The same request, carried on by somebody else: an agent under the lease of its run. */

@@ -9,16 +9,18 @@ import {
   appendRecord,
   checkHeld,
   clearanceOfLease,
+  isExternal,
   isRevoked,
   principalOf,
   type ChainCache,
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
-import { createReadList, type View } from '@csb/store'
+import { createReadList, type ReadEntry, type View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
 import { chargeCall } from './metering.ts'
+import { keepTaint } from './minting.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
@@ -74,7 +76,9 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
 
     conclude: async (context, operation, work) => {
       try {
-        return await work()
+        const value = await work()
+        await keepTaint(context)
+        return value
       } catch (error) {
         const reason = toNodeError(error)
         const known: Known = { caller: context.caller, operation, run: context.run, principal: context.principal }
@@ -158,7 +162,12 @@ function createContext(
 ): Context {
   const { principal, run } = known
   const reads = parts.runs.reads.get(run) ?? createReadList()
-  const noted = <V extends View>(view: V): V => Object.defineProperty(view, 'noteRead', { value: reads.noteRead })
+  const outside: ReadEntry[] = []
+  const noteRead = (entry: ReadEntry) => {
+    if (isExternal(entry)) outside.push(entry)
+    reads.noteRead(entry)
+  }
+  const noted = <V extends View>(view: V): V => Object.defineProperty(view, 'noteRead', { value: noteRead })
   const requestId = options.requestId ?? newId('request', parts.clock.now())
   const signal = options.signal ?? new AbortController().signal
 
@@ -190,6 +199,7 @@ function createContext(
       return noted(parts.store.view())
     },
     reads: () => reads.reads,
+    outside,
     tell,
     write: async (work, effect) => (await tell(work, effect)).value,
     note: async (error, effect, work) => {

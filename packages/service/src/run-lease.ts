@@ -9,6 +9,7 @@ import {
   draftGrant,
   effectiveNow,
   findGrant,
+  inheritTaint,
   meet,
   payFor,
   signGrant,
@@ -76,6 +77,8 @@ export function mintRunLease(
   const chain = [...parent, grant]
   const hash = storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
   if (init.payer !== null) {
+    // what is said to it may come from what the sender has read
+    inheritTaint(tx, init.payer, hash)
     payFor(tx, hash, init.payer)
     // all of its time ahead: what it did not take is given back, and a crash gives nothing back
     charge(tx, init.payer, { wall_ms: timeoutMs })

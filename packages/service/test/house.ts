@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest'
 import {
   createFakeClock,
   createKeyPair,
+  fail,
   isNodeError,
   newId,
   until,
@@ -23,10 +24,12 @@ import {
   createToken,
   draftGrant,
   readRecords,
+  signApproval,
   signGrant,
   storeGrant,
   tokenHash,
   trust,
+  type Card,
   type GrantInit,
 } from '@csb/authority'
 import { getTask } from '@csb/agents'
@@ -55,12 +58,21 @@ export type House = {
   readonly leased: (lease?: Partial<Lease>, grant?: Partial<GrantInit>) => Promise<Caller & { readonly hash: string }>
   /** what the owner signed, kept here and shown by this node where it asks elsewhere */
   readonly grant: (init: Partial<GrantInit> & Pick<GrantInit, 'to'>) => Promise<Grant>
+  /** forget notes as the owner does: ask, and sign what the card says */
+  readonly forget: (ids: readonly string[], reason?: string) => Promise<Forgot>
   readonly owned: <T = Record<string, unknown>>(operation: string, input?: object) => Promise<T>
   readonly dump: (isLeftOut?: (fullKey: string) => boolean) => Promise<Record<string, string>>
   readonly records: () => Promise<readonly Told[]>
   readonly idle: () => Promise<unknown>
   /** stop, and start again on the same folder */
   readonly reopen: () => Promise<House>
+}
+
+export type Forgot = {
+  readonly card: string
+  readonly commit: string
+  readonly forgotten: readonly string[]
+  readonly report: readonly { readonly id: string; readonly records: number; readonly remains: readonly string[] }[]
 }
 
 /** What the record says of one act. */
@@ -207,6 +219,14 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
     logged,
     owning,
     idle,
+    forget: async (ids, reason) => {
+      const card = await cardFor(owned('memory.forget', { ids, ...(reason === undefined ? {} : { reason }) }), owned)
+      const now = clock.now()
+      return owned('gate.approve', {
+        card: card.id,
+        approval: signApproval({ card, decision: 'approve', shownAt: now, now }, owner),
+      })
+    },
     leased: async (lease = {}, grant = {}) => {
       const made = createToken()
       const signed = sign({
@@ -246,6 +266,16 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
       }))
     },
   }
+}
+
+/** The card that a refused wish opened. */
+export async function cardFor(wish: Promise<unknown>, owned: House['owned']): Promise<Card> {
+  const error = await wish.then(
+    () => fail('INTERNAL', { reason: 'nothing was asked' }),
+    (thrown: unknown) => thrown,
+  )
+  if (!isNodeError(error, 'GATE_REQUIRED')) throw error
+  return (await owned<{ card: Card }>('gate.show', { card: error.details['card'] })).card
 }
 
 export const visitor = (did: string): Caller => ({ kind: 'peer', did, door: 'libp2p' })

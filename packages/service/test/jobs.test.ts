@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { NodeError, until } from '@csb/core'
 import { createTask } from '@csb/agents'
-import { forgetNote } from '@csb/guard'
+import { forgetNotes } from '@csb/guard'
 import { startJobs } from '../src/index.ts'
 import { NOW, attach, createHouse, messageOf, taskIn, type House } from './house.ts'
 import { createNetwork } from './network.ts'
@@ -40,9 +40,9 @@ describe('at start', () => {
     const id = await remember(house, 'to be forgotten, and long enough to be looked for in the files')
     // forgotten, and stopped before the bytes were erased
     await house.store.transact((tx) =>
-      forgetNote(tx, {
+      forgetNotes(tx, {
         home: house.home,
-        id,
+        ids: [id],
         reason: 'asked to',
         key: house.key,
         author: { name: 'Ada', did: house.owner.did },

@@ -133,7 +133,7 @@ describe('sync between nodes', () => {
     await share(nas, friend)
     const id = await remember(nas, 'for friends', 'trusted:owner')
     await syncing(nas, friend)
-    await nas.owned('memory.forget', { id })
+    await nas.forget([id])
     await syncing(friend, nas, nas.home)
     expect(await codeOf(friend.owned('memory.get', { home: nas.home, id }))).toBe('NOT_FOUND')
     await syncing(friend, nas, nas.home)

@@ -19,10 +19,7 @@ describe('notes', () => {
     expect(await codeOf(house.owned('memory.get', { id }))).toBe('NOT_FOUND')
     await house.owned('memory.restore', { id })
     await expect(house.owned('memory.list')).resolves.toMatchObject({ items: [{ id }] })
-    const forgotten = await house.owned<{ report: { remains: unknown[] }[] }>('memory.forget', {
-      id,
-      reason: 'asked to',
-    })
+    const forgotten = await house.forget([id], 'asked to')
     expect(forgotten.report).toMatchObject([{ id, remains: [] }])
     expect(await codeOf(house.owned('memory.get', { id }))).toBe('NOT_FOUND')
     expect(await codeOf(house.owned('memory.create', noteOf('again', { id })))).toBe('FORGOTTEN')
@@ -47,9 +44,9 @@ describe('notes', () => {
     const agent = await house.leased({ labels_max: 'private', label_tags: [] })
     const ask = (operation: string, input: object) => house.service.perform(agent, operation, input)
     for (const hidden of [id, tagged]) {
-      for (const operation of ['memory.get', 'memory.delete', 'memory.restore', 'memory.forget']) {
+      for (const operation of ['memory.get', 'memory.delete', 'memory.restore'])
         expect(await codeOf(ask(operation, { id: hidden }))).toBe('NOT_FOUND')
-      }
+      expect(await codeOf(ask('memory.forget', { ids: [shown, hidden] }))).toBe('NOT_FOUND')
       expect(await codeOf(ask('files.read', { branch: 'memory', path: notePath(hidden) }))).toBe('NOT_FOUND')
     }
     await expect(ask('memory.list', {})).resolves.toMatchObject({ items: [{ id: shown }], next_cursor: null })
@@ -71,7 +68,8 @@ describe('notes', () => {
     const folder = `/${notePath(id).split('/').slice(0, 3).join('/')}`
     const agent = await house.leased({ deny_paths: [folder] })
     for (const operation of ['memory.get', 'memory.delete', 'memory.forget']) {
-      await expect(house.service.perform(agent, operation, { id })).rejects.toMatchObject({
+      const named = operation === 'memory.forget' ? { ids: [id] } : { id }
+      await expect(house.service.perform(agent, operation, named)).rejects.toMatchObject({
         code: 'SCOPE_EXCEEDED',
         details: { field: 'deny_paths' },
       })
@@ -249,8 +247,8 @@ describe('files', () => {
       }),
     )
     const { id } = await write(house, 'tea', 'public:owner')
-    await house.owned('memory.forget', { id })
-    const told = (await house.records()).findLast(({ operation }) => operation === 'memory.forget')
+    await house.owned('memory.delete', { id })
+    const told = (await house.records()).findLast(({ operation }) => operation === 'memory.delete')
     expect(told?.reads.map(({ path }) => path)).toEqual([notePath(id)])
   })
 })

@@ -10,6 +10,7 @@ import {
   callerDirectory,
   connectCloud,
   delegateTo,
+  forgetNotes,
   importNotes,
   leaseFor,
   shareWith,
@@ -216,10 +217,9 @@ async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promis
 async function forget({ step, say, prove }: Stage, { nas, laptop, friend }: Cast, { shared }: Notes): Promise<void> {
   step('The NAS forgets a note that the others have')
   const before = (await notesAt(friend, nas.home)).some(({ id }) => id === shared)
-  const done = await nas.client.call<{ report: { remains: string[] }[] }>(
-    'DELETE',
-    `/v1/memory/${shared}/hard?reason=demo`,
-  )
+  const asked = await codeOf(nas.client.call('DELETE', `/v1/memory/${shared}/hard?reason=demo`))
+  const { report = [] } = await forgetNotes(await nas.desk(), { ids: [shared], reason: 'demo' })
+  prove('nothing is forgotten before the owner has approved what goes (L1.7)', asked === 'GATE_REQUIRED', String(asked))
   await inStep(nas, friend)
   await inStep(laptop, nas)
   const gone =
@@ -230,7 +230,7 @@ async function forget({ step, say, prove }: Stage, { nas, laptop, friend }: Cast
   await inStep(friend, nas).catch(() => undefined)
   await inStep(laptop, nas)
   const back = (await codeOf(nas.client.call('GET', `/v1/memory/${shared}`))) === undefined
-  const clean = done.report.every(({ remains }) => remains.length === 0)
+  const clean = report.length > 0 && report.every(({ remains }) => remains.length === 0)
   say(`further rounds do not bring it back; its bytes are gone from the data folder: ${clean}`)
   prove('it does not come back, and its bytes are gone', !back && clean, 'raw scan clean')
 }

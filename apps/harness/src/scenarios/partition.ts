@@ -1,5 +1,6 @@
 /** Two nodes of one owner are cut off from each other, both go on writing, and come together again. */
 import { until } from '@csb/core'
+import { forgetNotes } from '@csb/node'
 import { addNote, codeOf, inStep, notesAt, treeOf, verifyRecord } from '../asking.ts'
 import type { Scenario } from '../stage.ts'
 
@@ -27,7 +28,7 @@ export const partition: Scenario = {
         Array.from({ length: EACH }, (_, n) => addNote(member, `Note ${n} of ${member.name}, alone.`)),
       ),
     )
-    await nas.client.call('DELETE', `/v1/memory/${old}/hard?reason=partition`)
+    await forgetNotes(await nas.desk(), { ids: [old], reason: 'partition' })
     const apart = (await treeOf(nas, nas.home)) !== (await treeOf(laptop, nas.home))
     say(`${EACH} notes each; the NAS has forgotten ${old}, and the laptop can not know yet`)
     prove('both took writes while they were apart', apart && written.length === 2 * EACH, `${EACH} notes each`)

@@ -1,11 +1,12 @@
 /** csb gate, label: what only the owner lets happen. Nothing is approved by Enter, and nothing that was not shown. */
 import type { Command } from 'commander'
 import { delay, fail, systemClock } from '@csb/core'
-import { decideCard, reviewCard, type Review, type ShownCard } from '@csb/node'
+import { decideCard, reviewCard, type Decided, type Review, type ShownCard } from '@csb/node'
 import { cardLine, cardText, isRed } from '../card-text.ts'
 import { acting, labelOf, route, type Stand } from '../context.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
+import { forgottenText } from './forget.ts'
 
 type Decision = 'approve' | 'reject'
 type Deciding = { readonly yes?: boolean; readonly digest?: string }
@@ -87,13 +88,19 @@ async function decideOn({ client, desk, out, isJson }: Stand, id: string, decisi
       return
     }
   }
-  const done = await decideCard(await desk(), { review, decision, shownAt })
-  out.answer(done, done.outcome === 'approved' ? t('gate.done.approved', done) : t('gate.done.rejected', done))
+  out.answer(...toldOf(await decideCard(await desk(), { review, decision, shownAt })))
+}
+
+function toldOf(done: Decided): [Decided, string] {
+  if (done.outcome !== 'approved') return [done, t('gate.done.rejected', done)]
+  if (done.forgotten !== undefined) return [done, forgottenText(done)]
+  if (done.until === undefined) return [done, t('gate.done.approved', done)]
+  return [done, t('gate.done.mint', { card: done.card, until: new Date(done.until).toISOString() })]
 }
 
 /** Does the person type what stands for this decision? What deletes, lowers a label or is red takes the target's name. */
 async function isMeant({ card }: Review, decision: Decision): Promise<boolean> {
-  const isGrave = decision === 'approve' && (isRed(card) || card.changes.delete > 0 || card.kind === 'lower-label')
+  const isGrave = decision === 'approve' && (isRed(card) || card.changes.delete > 0 || card.kind !== 'merge')
   const word = isGrave ? card.target : t(`gate.word.${decision}`)
   if (isGrave) await delay(DWELL_MS)
   const typed = await askWord(t(`gate.question.${decision}`, { word: `"${inline(word)}"` }))

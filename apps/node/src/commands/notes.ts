@@ -1,9 +1,10 @@
-/** csb note, import: what the home remembers. */
+/** csb note, forget, import: what the home remembers. */
 import { Option, type Command } from 'commander'
 import { LIMITS, fail, parseLabel, systemClock, type Memory } from '@csb/core'
 import { importNotes } from '@csb/node'
 import { acting, collect, countOf, fromCaller, given, labelOf, noteIdOf, route } from '../context.ts'
 import { inline } from '../terminal.ts'
+import { forgetCommand } from './forget.ts'
 import { t } from '../texts.ts'
 import { titleOf } from '../title.ts'
 
@@ -79,6 +80,7 @@ export function noteCommands(program: Command): void {
       }),
     )
   endings(note)
+  forgetCommand(program)
   program
     .command('import <path>')
     .description(t('import.about'))
@@ -134,22 +136,5 @@ function endings(note: Command): void {
         out.answer(restored, t('note.restored', { id }))
       }),
     )
-  note
-    .command('forget')
-    .argument('<id>', '', noteIdOf)
-    .description(t('note.forget.about'))
-    .option('--reason <reason>', t('option.reason'))
-    .action(
-      acting<{ reason?: string }, [string]>(async ({ client, out }, [id], { reason }) => {
-        const node = await client()
-        const asked = node.call<{ report: { remains: string[] }[] }>(
-          'DELETE',
-          route(['v1', 'memory', id, 'hard'], { reason }),
-        )
-        const done = await out.during(t('note.forget.progress', { id }), asked)
-        const files = done.report.flatMap(({ remains }) => remains)
-        const scan = files.length === 0 ? t('note.scan.clean') : t('note.scan.remains', { files: files.join(', ') })
-        out.answer(done, t('note.forgotten', { id, scan }))
-      }),
-    )
+  forgetCommand(note)
 }

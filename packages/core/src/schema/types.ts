@@ -105,7 +105,7 @@ signature: string
 export interface Approval {
 gate: {
 v: 1
-kind: ("merge" | "lower-label")
+kind: ("merge" | "lower-label" | "forget" | "mint")
 decision: ("approve" | "reject")
 /**
  * did:key of the node whose card this answers
@@ -113,15 +113,15 @@ decision: ("approve" | "reject")
 nas: string
 home: string
 /**
- * what is changed: a branch, or a branch and a path, or a note
+ * what is changed: a branch, or a branch and a path, or notes, or who gets authority
  */
 target: string
 /**
- * object id that the target had
+ * object id that the target had; a digest where it is no object
  */
 base: string
 /**
- * object id of what is brought in
+ * object id of what is brought in; a digest where it is no object
  */
 head: string
 result_tree: (string | null)
@@ -1086,7 +1086,16 @@ id: string
  */
 export interface MemoryForget {
 home?: string
-id: string
+/**
+ * notes of one card, each once
+ * 
+ * @minItems 1
+ * @maxItems 100
+ */
+ids: string[]
+/**
+ * goes into the tombstones, and to peers with them
+ */
 reason?: string
 }
 /**

@@ -953,7 +953,7 @@ return errors === 0;
 validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Approval = validate22;
-const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:approval-v1","title":"Approval","description":"A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.","type":"object","properties":{"gate":{"type":"object","properties":{"v":{"const":1},"kind":{"type":"string","enum":["merge","lower-label"]},"decision":{"type":"string","enum":["approve","reject"]},"nas":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of the node whose card this answers"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"target":{"type":"string","minLength":1,"maxLength":2048,"description":"what is changed: a branch, or a branch and a path, or a note"},"base":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id that the target had"},"head":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id of what is brought in"},"result_tree":{"anyOf":[{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"tree that the node computed"},{"type":"null"}]},"diff":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the canonical list of changes"},"policy":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the rules by which the card was drawn"},"lease":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of the grant under which it was asked for"},{"type":"null"}]},"exec":{"type":"string","minLength":1,"maxLength":128,"description":"id of the run that asked"},"labels":{"type":"array","items":{"type":"string","minLength":1,"maxLength":512},"maxItems":1024,"description":"every label touched, sorted"},"taint":{"type":"boolean","description":"whether something external was read on the way"},"card":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the card that was shown"},"log":{"type":"object","properties":{"size":{"type":"integer","minimum":0,"maximum":9007199254740991},"root":{"type":"string","pattern":"^[0-9a-f]{64}$"}},"required":["size","root"],"additionalProperties":false,"description":"the record when the card was drawn"},"shown_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: the card was shown"},"decided_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: a person decided"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: it acts no more"},"nonce":{"type":"string","pattern":"^[A-Za-z0-9_-]{22,64}$","description":"16 random bytes, base64url"},"approver":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","kind","decision","nas","home","target","base","head","result_tree","diff","policy","lease","exec","labels","taint","card","log","shown_at","decided_at","expires_at","nonce","approver","signature"],"additionalProperties":false}},"required":["gate"],"additionalProperties":false};
+const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:approval-v1","title":"Approval","description":"A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.","type":"object","properties":{"gate":{"type":"object","properties":{"v":{"const":1},"kind":{"type":"string","enum":["merge","lower-label","forget","mint"]},"decision":{"type":"string","enum":["approve","reject"]},"nas":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of the node whose card this answers"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"target":{"type":"string","minLength":1,"maxLength":2048,"description":"what is changed: a branch, or a branch and a path, or notes, or who gets authority"},"base":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id that the target had; a digest where it is no object"},"head":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id of what is brought in; a digest where it is no object"},"result_tree":{"anyOf":[{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"tree that the node computed"},{"type":"null"}]},"diff":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the canonical list of changes"},"policy":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the rules by which the card was drawn"},"lease":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of the grant under which it was asked for"},{"type":"null"}]},"exec":{"type":"string","minLength":1,"maxLength":128,"description":"id of the run that asked"},"labels":{"type":"array","items":{"type":"string","minLength":1,"maxLength":512},"maxItems":1024,"description":"every label touched, sorted"},"taint":{"type":"boolean","description":"whether something external was read on the way"},"card":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the card that was shown"},"log":{"type":"object","properties":{"size":{"type":"integer","minimum":0,"maximum":9007199254740991},"root":{"type":"string","pattern":"^[0-9a-f]{64}$"}},"required":["size","root"],"additionalProperties":false,"description":"the record when the card was drawn"},"shown_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: the card was shown"},"decided_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: a person decided"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: it acts no more"},"nonce":{"type":"string","pattern":"^[A-Za-z0-9_-]{22,64}$","description":"16 random bytes, base64url"},"approver":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","kind","decision","nas","home","target","base","head","result_tree","diff","policy","lease","exec","labels","taint","card","log","shown_at","decided_at","expires_at","nonce","approver","signature"],"additionalProperties":false}},"required":["gate"],"additionalProperties":false};
 const pattern12 = new RegExp("^home_[a-z2-7]{26}$", "u");
 const pattern13 = new RegExp("^[0-9a-f]{40}([0-9a-f]{24})?$", "u");
 const pattern20 = new RegExp("^[0-9a-f]{64}$", "u");
@@ -1026,7 +1026,7 @@ if(typeof data2 !== "string"){
 validate22.errors = [{instancePath:instancePath+"/gate/kind",schemaPath:"#/properties/gate/properties/kind/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
-if(!((data2 === "merge") || (data2 === "lower-label"))){
+if(!((((data2 === "merge") || (data2 === "lower-label")) || (data2 === "forget")) || (data2 === "mint"))){
 validate22.errors = [{instancePath:instancePath+"/gate/kind",schemaPath:"#/properties/gate/properties/kind/enum",keyword:"enum",params:{allowedValues: schema34.properties.gate.properties.kind.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
@@ -10959,7 +10959,7 @@ return errors === 0;
 validate59.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const MemoryForget = validate60;
-const schema75 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"reason":{"type":"string","maxLength":256}},"required":["id"],"additionalProperties":false};
+const schema75 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ids":{"type":"array","items":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"minItems":1,"maxItems":100,"description":"notes of one card, each once"},"reason":{"type":"string","maxLength":256,"description":"goes into the tombstones, and to peers with them"}},"required":["ids"],"additionalProperties":false};
 
 function validate60(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10974,14 +10974,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.id === undefined) && (missing0 = "id")){
+if((data.ids === undefined) && (missing0 = "ids")){
 validate60.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0},message:"must have required property '"+missing0+"'"}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "home") || (key0 === "id")) || (key0 === "reason"))){
+if(!(((key0 === "home") || (key0 === "ids")) || (key0 === "reason"))){
 validate60.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -11009,18 +11009,48 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.id !== undefined){
-let data1 = data.id;
+if(data.ids !== undefined){
+let data1 = data.ids;
 const _errs4 = errors;
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern66.test(data1)){
-validate60.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
+if(Array.isArray(data1)){
+if(data1.length > 100){
+validate60.errors = [{instancePath:instancePath+"/ids",schemaPath:"#/properties/ids/maxItems",keyword:"maxItems",params:{limit: 100},message:"must NOT have more than 100 items"}];
+return false;
+}
+else {
+if(data1.length < 1){
+validate60.errors = [{instancePath:instancePath+"/ids",schemaPath:"#/properties/ids/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(!pattern66.test(data2)){
+validate60.errors = [{instancePath:instancePath+"/ids/" + i0,schemaPath:"#/properties/ids/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
 }
 else {
-validate60.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate60.errors = [{instancePath:instancePath+"/ids/" + i0,schemaPath:"#/properties/ids/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+}
+else {
+validate60.errors = [{instancePath:instancePath+"/ids",schemaPath:"#/properties/ids/type",keyword:"type",params:{type: "array"},message:"must be array"}];
 return false;
 }
 }
@@ -11031,11 +11061,11 @@ var valid0 = true;
 }
 if(valid0){
 if(data.reason !== undefined){
-let data2 = data.reason;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func1(data2) > 256){
+let data3 = data.reason;
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 256){
 validate60.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/maxLength",keyword:"maxLength",params:{limit: 256},message:"must NOT have more than 256 characters"}];
 return false;
 }
@@ -11045,7 +11075,7 @@ validate60.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properti
 return false;
 }
 }
-var valid0 = _errs6 === errors;
+var valid0 = _errs8 === errors;
 }
 else {
 var valid0 = true;

@@ -2,15 +2,18 @@
 import { fail, isNodeError, type Clearance, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
+  childOf,
   declaredBefore,
   grantHash,
   grantsNamed,
   hasGrant,
   holderOf,
+  isKeyOf,
   listGrants,
   listTrust,
   noteDeclared,
   noteUntold,
+  readGrant,
   revoke,
   setDeclared,
   signRevocation,
@@ -21,10 +24,14 @@ import {
   usedOf,
   verifyChain,
   isRevoked,
+  type Attenuation,
   type Rank,
   type Spoken,
 } from '@csb/authority'
+import type { Transaction } from '@csb/store'
 import { answerStatus } from '../freshness.ts'
+import type { Wish } from '../gate-subjects.ts'
+import { checkBrought, mintThroughGate } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
@@ -51,24 +58,65 @@ const reading = (_input: unknown, parts: Parts) => ({
   label: EVERYTHING,
 })
 
+/** A child as a card shows it. @throws SCOPE_EXCEEDED, INVALID_INPUT: what can not be is not asked for */
+function wishOf({ principal: { chain, leaseHash }, clock }: Context, asked: Attenuation): Wish {
+  const { lease, mostMs } = childOf({ chain, asked, now: clock.now() })
+  return {
+    operation: 'authority.attenuate',
+    to: { name: asked.name.normalize('NFC'), did: null },
+    lease,
+    ttl_ms: mostMs,
+    parent: leaseHash ?? fail('LEASE_REQUIRED'),
+    content: null,
+  }
+}
+
+/** A grant that comes signed, as a card shows it. @throws GRANT_INVALID */
+function wishOfChain(chain: readonly unknown[]): Wish {
+  const [parent, leaf] = [chain.at(-2) ?? chain.at(-1), chain.at(-1)].map((grant) => readGrant(grant))
+  if (parent === undefined || leaf === undefined) fail('GRANT_INVALID', { reason: 'chain_shape' })
+  const { grantee: name, grantee_key: did } = leaf.delegation
+  return {
+    operation: 'authority.accept',
+    to: { name, did },
+    lease: leaf.authorization_details?.[0] ?? null,
+    ttl_ms: null,
+    parent: grantHash(parent),
+    content: grantHash(leaf),
+  }
+}
+
+/** What the owner's key signed needs no other word of the owner. */
+function isOwnerSigned({ store, identity }: Context, chain: readonly unknown[]): boolean {
+  const { delegation } = (chain.at(-1) ?? {}) as Partial<Grant>
+  return (
+    typeof delegation?.grantor_key === 'string' && isKeyOf(store.view(), identity.owner.did, delegation.grantor_key)
+  )
+}
+
 /** Check a chain against the origins this node trusts and keep it. */
 async function accept(context: Context, chain: readonly unknown[], tokenHash?: string, isDeclared = false) {
   const now = context.clock.now()
-  return context.write(
-    (tx) => {
-      const verified = verifyChain({
-        chain,
-        now,
-        isRevoked: (hash, by, grant) => isRevoked(tx, hash, by, grant),
-        trustedRoot: (did) => trusted(tx, did),
-      })
-      storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
-      replaceNodeGrant(tx, context, verified)
-      if (isDeclared) noteDeclared(tx, verified.leaf.delegation.id)
-      return verified
-    },
-    ({ leaf, leafHash }) => ({ grant: leafHash, id: leaf.delegation.id, grantee: leaf.delegation.grantee_key }),
-  )
+  const isSigned = isOwnerSigned(context, chain)
+  const keep = (tx: Transaction) => {
+    const verified = verifyChain({
+      chain,
+      now,
+      isRevoked: (hash, by, grant) => isRevoked(tx, hash, by, grant),
+      trustedRoot: (did) => trusted(tx, did),
+    })
+    if (!isSigned) checkBrought(tx, context, verified.chain)
+    storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
+    replaceNodeGrant(tx, context, verified)
+    if (isDeclared) noteDeclared(tx, verified.leaf.delegation.id)
+    return verified
+  }
+  const told = ({ leaf, leafHash }: ReturnType<typeof keep>) => ({
+    grant: leafHash,
+    id: leaf.delegation.id,
+    grantee: leaf.delegation.grantee_key,
+  })
+  return isSigned ? context.write(keep, told) : mintThroughGate(context, () => wishOfChain(chain), keep, told)
 }
 
 type Brought = {
@@ -105,7 +153,9 @@ export const authorityOperations: readonly Operation[] = [
       const signer = principal.did === key.did ? key : holderOf(token)
       const { name, lease, ttl_ms: ttlMs } = input
       const asked = { name, lease, ...(ttlMs === undefined ? {} : { ttlMs }) }
-      const made = await context.write(
+      const made = await mintThroughGate(
+        context,
+        () => wishOf(context, asked),
         (tx) => attenuate(tx, { chain: principal.chain, asked, self: key.did, now: clock.now() }, signer),
         ({ hash, grant }) => ({ grant: hash, id: grant.delegation.id, parent: principal.leaseHash }),
       )

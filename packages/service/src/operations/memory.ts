@@ -1,8 +1,23 @@
-/** L2 operations: notes in the memory branch of a home. Every write is one commit with its record. */
+/**
+ * L2 operations: notes in the memory branch of a home. Every write is one commit with its record. Nothing is forgotten
+ * here: that is asked for, and done when the owner approves.
+ */
 import { OWNER_PRIVATE, fail, formatLabel, isWithin, joinLabels, parseLabel, type Label, type Memory } from '@csb/core'
-import { finishErasures, forgetNote, isForgotten } from '@csb/guard'
-import { createNotes, deleteNote, getNote, levelOf, listNotes, notePath, restoreNote, type Note } from '@csb/memory'
+import { isForgotten, isVisible } from '@csb/guard'
+import {
+  createNotes,
+  deleteNote,
+  getNote,
+  getState,
+  levelOf,
+  listNotes,
+  notePath,
+  restoreNote,
+  type Note,
+} from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
+import { askGate } from '../gates.ts'
+import { labelOfSession } from '../minting.ts'
 import {
   EVERYTHING,
   checkReach,
@@ -18,6 +33,7 @@ type Home = { readonly home?: string }
 type Item = { readonly entry: unknown; readonly label?: string; readonly extra?: Readonly<Record<string, unknown>> }
 type Existing = 'refuse' | 'keep'
 type Named = Home & { readonly id: string; readonly reason?: string }
+type Forgetting = Home & { readonly ids: readonly string[]; readonly reason?: string }
 type Filter = Home & {
   readonly level?: string
   readonly type?: Memory['type']
@@ -60,12 +76,14 @@ const shown = (note: Note) => ({
   ...(note.deletedAt === null ? {} : { deleted: true, deleted_at: note.deletedAt }),
 })
 
-/** What an agent remembers is the agent's, whatever it says: only the owner's own lease writes as the owner. */
-function labelGiven({ principal, identity }: Context, given: string | undefined): Label {
+/**
+ * What an agent remembers is the agent's, whatever it says: only the owner's own lease writes as the owner. What a
+ * session remembers that has read from outside may have been said there.
+ */
+function labelGiven(context: Context, given: string | undefined): Label {
   const label = given === undefined ? OWNER_PRIVATE : parseLabel(given)
-  return principal.did === identity.owner.did
-    ? label
-    : joinLabels([label, { level: 'public', integrity: 'agent', tags: [] }])
+  if (context.principal.did === context.identity.owner.did) return label
+  return joinLabels([label, { level: 'public', integrity: 'agent', tags: [] }, labelOfSession(context, context.view)])
 }
 
 async function create(context: Context, home: string, items: readonly Item[], existing: Existing) {
@@ -185,27 +203,17 @@ export const memoryOperations: readonly Operation[] = [
     input: 'MemoryForget',
     kind: 'write',
     open: 'lease',
-    needs: onNote('write'),
-    run: async (context: Context, input: Named) => {
+    needs: (input: Forgetting, parts: Parts) => onNote('write')({ ...input, id: input.ids[0] ?? '' }, parts),
+    run: (context: Context, input: Forgetting) => {
       const home = homeOf(input, context)
-      const reason = input.reason ?? 'unspecified'
-      const { tombstone, commit } = await context.write(
-        (tx) => {
-          getNote(tx, home, input.id, context.clearance, { includeDeleted: true })
-          return forgetNote(tx, {
-            home,
-            id: input.id,
-            reason,
-            key: context.key,
-            author: authorOf(context),
-            trailers: trailersOf(context),
-            now: context.clock.now(),
-          })
-        },
-        (done) => ({ home, branch: BRANCH, commit: done.commit, forgotten: input.id, reason }),
-      )
-      const reports = (await finishErasures(context.store)).filter(({ id }) => id === input.id)
-      return { id: input.id, forgotten: true, forgotten_at: tombstone.forgotten_at, commit, report: reports }
+      const ids = [...new Set(input.ids)].sort()
+      for (const id of ids) {
+        checkReach(context, onNote('write')({ home, id }, context))
+        // what may not be seen can not be forgotten, and looks like what is not there; nothing of it is read
+        const state = getState(context.view, home, id)
+        if (state === undefined || !isVisible(context.clearance, state.label)) fail('NOT_FOUND', { home, id })
+      }
+      return askGate(context, { kind: 'forget', home, ids, reason: input.reason ?? 'unspecified' })
     },
   },
 ]

@@ -6,12 +6,12 @@
 import { fail, type Clearance } from '@csb/core'
 import { rightsOf, takeCredential, trusted, verifyCredential } from '@csb/authority'
 import { createHome, findHome, getRef, type Home } from '@csb/files'
-import { finishErasures } from '@csb/guard'
 import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { chainsShownBy, credentialOf, peerRights } from '../credentials.ts'
 import { refreshStatuses, statusesFor, whileFresh } from '../freshness.ts'
+import { finishForgetting } from '../forgetting.ts'
 import { showing } from '../spreading.ts'
 import { EVERYTHING, homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
@@ -163,7 +163,7 @@ async function runSession(
       apply: (arrival) => apply(context, { did, home: home.id, seen: rights().clearance }, arrival),
     }),
   )
-  await finishErasures(store)
+  await finishForgetting(store)
   await context.write(
     (tx) =>
       tx.putJson(key('syncPeer', did, home.id), { did, home: home.id, at: clock.now(), report } satisfies SyncRow),

@@ -1,0 +1,101 @@
+/**
+ * Making authority for somebody else, and what a session has read before it asks for that. Whoever acts under a lease
+ * that was handed out is a session: a program that reads what others wrote and may do as it says there. Once it has read
+ * anything from outside, what it asks to be minted waits for the owner, and is made when it asks again.
+ *
+ * The owner's own command line and the node's own work are no sessions.
+ * @clause L1.2, L1.7
+ */
+import { fail, isNodeError, joinLabels, parseLabel, type Grant, type Label } from '@csb/core'
+import { grantHash, grownTaint, hasGrant, hexOf, isKeyOf, takePass, taintLease, taintOf } from '@csb/authority'
+import type { Transaction, View } from '@csb/store'
+import type { Wish } from './gate-subjects.ts'
+import { askGate, subjectIfThere } from './gates.ts'
+import { homeOf, type Context, type Effect } from './operation.ts'
+
+/** Is it the owner's own command line that asks? */
+export const isOwner = ({ principal: { did }, identity, store }: Context): boolean =>
+  did !== null && isKeyOf(store.view(), identity.owner.did, did)
+
+/** Does somebody speak through this lease that is neither the owner nor the node? */
+const isSession = (context: Context): boolean =>
+  context.principal.leaseHash !== null && context.principal.kind !== 'node' && !isOwner(context)
+
+/**
+ * Keep with a session's lease what this request has read from outside, before any of it is answered.
+ * @clause L1.7
+ */
+export async function keepTaint(context: Context): Promise<void> {
+  const { leaseHash } = context.principal
+  const outside = context.outside.splice(0)
+  if (leaseHash === null || outside.length === 0 || !isSession(context)) return
+  if (grownTaint(context.store.view(), leaseHash, outside) === undefined) return
+  await context.store.transact((tx) => taintLease(tx, leaseHash, outside))
+}
+
+/**
+ * Write what makes authority for somebody else. A tainted session is sent to the owner first, with a card that shows
+ * the wish and what taints it; approved, the same wish of the same lease is granted once.
+ * @param wishOf what a card shows of it; the same as long as the same is asked for: no times, no chance in it
+ * @throws GATE_REQUIRED with the card
+ * @clause L1.2, L1.7
+ */
+export async function mintThroughGate<T>(
+  context: Context,
+  wishOf: () => Wish,
+  mint: (tx: Transaction) => Promise<T> | T,
+  effect: (value: T) => Effect,
+): Promise<T> {
+  const { leaseHash } = context.principal
+  if (leaseHash === null || !isSession(context)) return context.write(mint, effect)
+  let card: string | undefined
+  try {
+    return await context.write(
+      async (tx) => {
+        card = await mayMint(tx, context, leaseHash, wishOf)
+        return mint(tx)
+      },
+      (value) => ({ ...effect(value), ...(card === undefined ? {} : { card }) }),
+    )
+  } catch (error) {
+    if (!isNodeError(error, 'GATE_REQUIRED')) throw error
+    return askGate(context, { kind: 'mint', home: homeOf({}, context), lease: leaseHash, wish: wishOf() })
+  }
+}
+
+/**
+ * A chain that somebody brings and that hangs below a lease of a tainted session was made past the gate: whoever holds
+ * a token can sign children of its lease. Only the owner can bring it.
+ * @throws DENIED
+ * @clause L1.7
+ */
+export function checkBrought(tx: Transaction, context: Context, chain: readonly Grant[]): void {
+  const [leaf] = chain.slice(-1)
+  if (leaf === undefined || isOwner(context) || hasGrant(tx, grantHash(leaf))) return
+  const { parent } = leaf.delegation
+  if (parent !== null && taintOf(tx, parent) !== undefined)
+    fail('DENIED', { reason: 'it hangs below a lease of a session that has read from outside' })
+}
+
+/** What a session writes bears at least this: the label of whatever it has read from outside. */
+export function labelOfSession(context: Context, view: View): Label {
+  const { leaseHash } = context.principal
+  const kept = leaseHash === null || !isSession(context) ? undefined : taintOf(view, leaseHash)
+  const read = isSession(context) ? context.outside.map(({ label }) => label) : []
+  return joinLabels([...(kept === undefined ? [] : [parseLabel(kept.label)]), ...read])
+}
+
+/** @returns the card that allows it, undefined where none is needed @throws GATE_REQUIRED */
+async function mayMint(
+  tx: Transaction,
+  context: Context,
+  lease: string,
+  wishOf: () => Wish,
+): Promise<string | undefined> {
+  taintLease(tx, lease, context.outside)
+  if (taintOf(tx, lease) === undefined) return undefined
+  const recompute = (request: Parameters<typeof subjectIfThere>[2]) => subjectIfThere(context, tx, request)
+  const passFor = { lease, wish: `sha256:${hexOf(wishOf())}` }
+  const card = await takePass(tx, passFor, { now: context.clock.now(), recompute })
+  return card?.id ?? fail('GATE_REQUIRED')
+}
