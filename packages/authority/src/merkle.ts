@@ -11,11 +11,14 @@ import { equalBytes, sha256 } from '@csb/core'
 export type NodeSource = (level: number, index: number) => Uint8Array
 
 const HASH_BYTES = 32
-const LEAF = Uint8Array.of(0)
 
 /** @returns 32 bytes */
-export const leafHash = (entry: Uint8Array | string): Uint8Array =>
-  typeof entry === 'string' ? sha256(`\0${entry}`) : sha256(Buffer.concat([LEAF, entry]))
+export function leafHash(entry: Uint8Array): Uint8Array {
+  const bytes = Buffer.allocUnsafe(1 + entry.byteLength)
+  bytes[0] = 0
+  bytes.set(entry, 1)
+  return sha256(bytes)
+}
 
 /** @returns 32 bytes */
 export function innerHash(left: Uint8Array, right: Uint8Array): Uint8Array {

@@ -76,6 +76,7 @@ export type Held = {
   readonly at: number
 }
 
+const NOTHING = new Uint8Array()
 const HEAD = key('meta', 'record')
 const HELD = key('meta', 'record-held')
 const LOG = key('meta', 'record-log')
@@ -116,7 +117,7 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
     ),
   )
   tx.put(key('payload', seq), payload)
-  if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), new Uint8Array())
+  if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), NOTHING)
   for (const commit of [entry.commit, ...(entry.commits ?? [])]) {
     if (commit !== undefined && !tx.has(key('recordByCommit', commit))) tx.putJson(key('recordByCommit', commit), seq)
   }

@@ -64,7 +64,7 @@ describe('an entry on the disk', () => {
     fc.assert(
       fc.property(header, (one) => {
         const bytes = headerBytes(one)
-        const nodes = completedBy(one.seq, leafHash(bytes), (level, index) => leafHash(`${level}/${index}`))
+        const nodes = completedBy(one.seq, leafHash(bytes), (level, index) => leafHash(utf8(`${level}/${index}`)))
         const row = headerRow(
           nodes.map(({ hash }) => hash),
           bytes,

@@ -126,8 +126,11 @@ export const TABLES = {
 export type Table = keyof typeof TABLES
 
 /** @example key('ref', home, 'runs/7') // 'fr/home_x/runs/7' */
-export const key = (table: Table, ...parts: readonly (string | number)[]): string =>
-  [TABLES[table], ...parts.map((part) => (typeof part === 'number' ? String(part).padStart(16, '0') : part))].join('/')
+export function key(table: Table, ...parts: readonly (string | number)[]): string {
+  let text: string = TABLES[table]
+  for (const part of parts) text += `/${typeof part === 'number' ? String(part).padStart(16, '0') : part}`
+  return text
+}
 
 /** The prefix of all keys that begin with these parts. */
 export const prefix = (table: Table, ...parts: readonly (string | number)[]): string => `${key(table, ...parts)}/`
