@@ -5,6 +5,7 @@
 import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
 import { appendRecord, heldOf } from '@csb/authority'
+import { collectHomes } from './collecting.ts'
 import { publishRecord, withdrawRecord } from './directory.ts'
 import { finishForgetting } from './forgetting.ts'
 import type { Parts } from './operation.ts'
@@ -44,7 +45,7 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
     every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
     every(TELL_MS, signal, () => tellEveryone(parts), parts),
-    every(COLLECT_MS, signal, () => collect(parts, service, signal), parts, FIRST_COLLECT_MS),
+    every(COLLECT_MS, signal, () => collectHomes(parts, service, signal), parts, FIRST_COLLECT_MS),
   ]
   return {
     stop: async () => {
@@ -97,8 +98,4 @@ async function syncAll(service: Service, signal: AbortSignal): Promise<void> {
   for (const { did, home } of items) {
     await service.perform(NODE, 'sync.run', { did, home }, { signal }).catch(() => undefined)
   }
-}
-
-async function collect({ identity }: Parts, service: Service, signal: AbortSignal): Promise<void> {
-  if (identity.home !== undefined) await service.perform(NODE, 'files.gc', { home: identity.home }, { signal })
 }

@@ -1,6 +1,6 @@
 /** The node itself: how it is, whom it knows. */
-import { listHomes } from '@csb/files'
-import { witnessState } from '@csb/authority'
+import { listHomes, type Home } from '@csb/files'
+import { trusted, witnessState } from '@csb/authority'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
@@ -10,6 +10,12 @@ const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
 
 /** Whom the node knows, where it is and how much it does: for those who may see everything. */
 const listingAll = (input: unknown, parts: Parts) => ({ ...doing('list')(input, parts), label: EVERYTHING })
+
+/** A home by the name that the owner of this node has for whose it is. */
+function heldBy({ view, identity }: Context, { id, owner: did }: Home) {
+  const name = did === identity.owner.did ? identity.owner.name : (trusted(view, did)?.name ?? null)
+  return { home: id, owner: { did, name } }
+}
 
 export const nodeOperations: readonly Operation[] = [
   {
@@ -24,11 +30,13 @@ export const nodeOperations: readonly Operation[] = [
       const named = { name, did, peer_id: peerId, version: context.version }
       if (!reaches(context, listingAll({}, context))) return named
       const peers = await context.peers.list()
+      const homes = await listHomes(context.view)
       return {
         ...named,
         owner: context.identity.owner,
         home: context.identity.home,
-        homes: (await listHomes(context.view)).map(({ id }) => id),
+        homes: homes.map(({ id }) => id),
+        held: homes.map((home) => heldBy(context, home)),
         addresses: context.peers.addresses(),
         peers: { known: peers.length, connected: peers.filter(({ connected }) => connected).length },
         record: witnessState(context.view),

@@ -1,14 +1,8 @@
 /** Keeping a home in order: what nothing needs is collected, what is damaged is named. For the owner's command line. */
 import { checkHome, collectGarbage, getHome, type Collected } from '@csb/files'
-import { EVERYTHING, homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
-
-const upkeep = (input: Home, parts: Parts) => ({
-  location: locationOf(parts, homeOf(input, parts)),
-  action: 'exec' as const,
-  capability: 'C' as const,
-})
 
 export const upkeepOperations: readonly Operation[] = [
   {
@@ -16,7 +10,8 @@ export const upkeepOperations: readonly Operation[] = [
     input: 'FilesGc',
     kind: 'call',
     open: 'lease',
-    needs: upkeep,
+    // whoever's home it is a copy of: the disk is this node's, and nothing is told or lost by it
+    needs: ruling,
     run: async (context: Context, input: Home) => {
       const { store, signal, clock, runs } = context
       const { id: home } = getHome(context.view, homeOf(input, context))
@@ -41,7 +36,12 @@ export const upkeepOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     // names files whatever they bear
-    needs: (input: Home, parts: Parts) => ({ ...upkeep(input, parts), label: EVERYTHING }),
+    needs: (input: Home, parts: Parts) => ({
+      location: locationOf(parts, homeOf(input, parts)),
+      action: 'exec' as const,
+      capability: 'C' as const,
+      label: EVERYTHING,
+    }),
     run: async ({ view, clock, signal, ...parts }: Context, input: Home) => {
       const { id: home } = getHome(view, homeOf(input, parts))
       const { objects, unneeded, damaged } = await checkHome(view, home, { now: clock.now(), signal })
