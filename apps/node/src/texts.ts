@@ -101,6 +101,7 @@ const EN = {
   'status.line':
     '{name}  {did}\n  owner    {owner}\n  home     {home}\n  url      {url}\n  peers    {connected} connected, {known} known\n  record   {size} entries, {vouched}\n{addresses}',
   'status.address': '  address  {address}',
+  'status.copy': '  copy     {home} of {owner}',
 
   'owner.about': "the owner's key: seal",
   'owner.seal.about': 'seal it with a passphrase',
@@ -130,6 +131,7 @@ const EN = {
   'import.skipped': '  skipped {path}: {reason}',
 
   'files.about': 'files: ls, cat, put, merge, snapshot, restore, export, import',
+  'files.home': 'another home that this node keeps a copy of: its id, the beginning of it, or the name of its owner',
   'files.refs.about': 'list branches',
   'files.ls.about': 'list files of a branch',
   'files.cat.about': 'print a file',

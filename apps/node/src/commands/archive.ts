@@ -1,24 +1,24 @@
 /** csb files export, import: a home as one file, out and in again. */
 import type { Command } from 'commander'
 import { exportToFile, importFromFile } from '@csb/node'
-import { acting, fromCaller, given } from '../context.ts'
+import { acting, fromCaller } from '../context.ts'
+import { homeIn, withHome, type InHome } from '../homes.ts'
 import { t } from '../texts.ts'
 
-type Export = { readonly resume?: boolean; readonly home?: string }
+type Export = InHome & { readonly resume?: boolean }
 
 /** @param files the command that these stand under */
 export function archiveCommands(files: Command): void {
-  files
-    .command('export <file>')
+  withHome(files.command('export <file>'))
     .description(t('files.export.about'))
     .option('--resume', t('option.resume'))
-    .option('--home <home>', t('option.home'))
     .action(
-      acting<Export, [string]>(async ({ client, out }, [file], { resume = false, home }) => {
-        const done = await exportToFile(await client(), {
+      acting<Export, [string]>(async ({ client, out }, [file], { resume = false, ...options }) => {
+        const node = await client()
+        const done = await exportToFile(node, {
           file: fromCaller(file),
           resume,
-          ...given({ home }),
+          ...(await homeIn(node, options)),
           onProgress: (bytes, of) => out.progress(t('files.export.progress', progressOf(bytes, of))),
         })
         out.answer(done, t('files.exported', { file, bytes: done.bytes }))

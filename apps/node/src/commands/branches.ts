@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '@csb/core'
 import { acting, countOf, given, route } from '../context.ts'
+import { homeIn, withHome, type InHome } from '../homes.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -36,45 +37,44 @@ type Checked = { readonly objects: number; readonly unneeded: number; readonly d
 /** @param files the command that these stand under */
 export function branchCommands(files: Command): void {
   branchCommand(files)
-  files
-    .command('diff <from> <to> [path]')
+  withHome(files.command('diff <from> <to> [path]'))
     .description(t('files.diff.about'))
     .action(
-      acting<object, [string, string, string | undefined]>(async ({ client, out }, [from, to, path]) => {
-        const found = await (
-          await client()
-        ).call<{ items: Change[] }>('GET', route(['v1', 'files', 'diff'], { from, to, path }))
+      acting<InHome, [string, string, string | undefined]>(async ({ client, out }, [from, to, path], options) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'diff'], { from, to, path, ...(await homeIn(node, options)) })
+        const found = await node.call<{ items: Change[] }>('GET', asked)
         out.answer(found, found.items.length === 0 ? t('files.same') : found.items.map(changeText).join('\n'))
       }),
     )
-  files
-    .command('merge <from> [into]')
+  withHome(files.command('merge <from> [into]'))
     .description(t('files.merge.about'))
     .option('--preview', t('files.merge.preview'))
     .option('--message <message>', t('option.message'))
     .action(
-      acting<{ preview?: boolean; message?: string }, [string, string | undefined]>(
-        async ({ client, out }, [from, into = 'main'], { preview = false, message }) => {
+      acting<InHome & { preview?: boolean; message?: string }, [string, string | undefined]>(
+        async ({ client, out }, [from, into = 'main'], { preview = false, message, ...options }) => {
           const node = await client()
+          const home = await homeIn(node, options)
           if (preview) {
-            const found = await node.call<Changes>('GET', route(['v1', 'files', 'merge'], { from, into }))
+            const found = await node.call<Changes>('GET', route(['v1', 'files', 'merge'], { from, into, ...home }))
             out.answer(found, changesText(found))
             return
           }
-          const body = { from, into, ...given({ message }) }
+          const body = { ...home, from, into, ...given({ message }) }
           const done = await node.call<Changes & { commit: string }>('POST', '/v1/files/merge', body)
           const merged = t('files.merged', { from, into, commit: done.commit.slice(0, 12) })
           out.answer(done, `${changesText(done)}\n${merged}`)
         },
       ),
     )
-  files
-    .command('snapshot <name> [branch]')
+  withHome(files.command('snapshot <name> [branch]'))
     .description(t('files.snapshot.about'))
     .action(
-      acting<object, [string, string | undefined]>(async ({ client, out }, [name, of]) => {
+      acting<InHome, [string, string | undefined]>(async ({ client, out }, [name, of], options) => {
         const node = await client()
-        const done = await node.call<{ branch: string }>('POST', '/v1/files/snapshots', { name, ...given({ of }) })
+        const body = { ...(await homeIn(node, options)), name, ...given({ of }) }
+        const done = await node.call<{ branch: string }>('POST', '/v1/files/snapshots', body)
         out.answer(done, t('files.snapshot.done', { branch: done.branch }))
       }),
     )
@@ -83,9 +83,13 @@ export function branchCommands(files: Command): void {
 }
 
 function branchCommand(files: Command): void {
-  type Options = { readonly remove?: boolean; readonly restore?: boolean; readonly as?: string; readonly head?: string }
-  files
-    .command('branch <name> [from]')
+  type Options = InHome & {
+    readonly remove?: boolean
+    readonly restore?: boolean
+    readonly as?: string
+    readonly head?: string
+  }
+  withHome(files.command('branch <name> [from]'))
     .description(t('files.branch.about'))
     .option('--remove', t('files.branch.remove'))
     .option('--restore', t('files.branch.restore'))
@@ -95,15 +99,16 @@ function branchCommand(files: Command): void {
       acting<Options, [string, string | undefined]>(async ({ client, out }, [branch, from], options) => {
         const { remove, restore, as, head } = options
         const node = await client()
+        const home = await homeIn(node, options)
         if (remove === true) {
-          const done = await node.call('DELETE', route(['v1', 'files', 'branches', branch]))
+          const done = await node.call('DELETE', route(['v1', 'files', 'branches', branch], home))
           out.answer(done, t('files.branch.removed', { branch }))
           return
         }
         const [path, body] =
           restore === true
-            ? ['/v1/files/restore', { branch, ...given({ as, deleted_by: head }) }]
-            : ['/v1/files/branches', { branch, ...given({ from }) }]
+            ? ['/v1/files/restore', { ...home, branch, ...given({ as, deleted_by: head }) }]
+            : ['/v1/files/branches', { ...home, branch, ...given({ from }) }]
         const done = await node.call<{ head: string }>('POST', path, body)
         out.answer(done, t('files.branch.done', { branch: as ?? branch, commit: done.head.slice(0, 12) }))
       }),
@@ -111,50 +116,51 @@ function branchCommand(files: Command): void {
 }
 
 function recycleCommands(files: Command): void {
-  type Page = { readonly limit?: number; readonly cursor?: string }
-  files
-    .command('recycle')
+  type Restoring = InHome & { readonly deletedBy?: string }
+  type Page = InHome & { readonly limit?: number; readonly cursor?: string }
+  withHome(files.command('recycle'))
     .description(t('files.recycle.about'))
     .option('--limit <n>', t('option.limit'), countOf)
     .option('--cursor <id>', t('option.cursor'))
     .action(
-      acting<Page>(async ({ client, out }, _args, { limit, cursor }) => {
-        const asked = route(['v1', 'files', 'recycle'], { limit, cursor })
-        const found = await (await client()).call<{ items: Deleted[] }>('GET', asked)
+      acting<Page>(async ({ client, out }, _args, { limit, cursor, ...options }) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'recycle'], { limit, cursor, ...(await homeIn(node, options)) })
+        const found = await node.call<{ items: Deleted[] }>('GET', asked)
         out.answer(found, found.items.length === 0 ? t('files.recycle.none') : found.items.map(deletedText).join('\n'))
       }),
     )
-  files
-    .command('restore <path> <branch>')
+  withHome(files.command('restore <path> <branch>'))
     .description(t('files.restore.about'))
     .option('--deleted-by <commit>', t('files.restore.by'))
     .action(
-      acting<{ deletedBy?: string }, [string, string]>(async ({ client, out }, [path, branch], { deletedBy }) => {
-        const body = { path, branch, ...given({ deleted_by: deletedBy }) }
-        const done = await (await client()).call<{ commit: string }>('POST', '/v1/files/restore', body)
+      acting<Restoring, [string, string]>(async ({ client, out }, [path, branch], { deletedBy, ...options }) => {
+        const node = await client()
+        const body = { ...(await homeIn(node, options)), path, branch, ...given({ deleted_by: deletedBy }) }
+        const done = await node.call<{ commit: string }>('POST', '/v1/files/restore', body)
         out.answer(done, t('files.restored', { path: inline(path), branch, commit: done.commit.slice(0, 12) }))
       }),
     )
 }
 
 function upkeepCommands(files: Command): void {
-  files
-    .command('fsck')
+  withHome(files.command('fsck'))
     .description(t('files.fsck.about'))
     .action(
-      acting(async ({ client, out }) => {
-        const asked = (await client()).call<Checked>('GET', '/v1/files/fsck')
-        const found = await out.during(t('files.fsck.progress'), asked)
+      acting<InHome>(async ({ client, out }, _args, options) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'fsck'], await homeIn(node, options))
+        const found = await out.during(t('files.fsck.progress'), node.call<Checked>('GET', asked))
         out.answer(found, [t('files.fsck.done', found), ...found.damaged.map(damageText)].join('\n'))
         if (found.damaged.length > 0) process.exitCode = EXIT.fault
       }),
     )
-  files
-    .command('gc')
+  withHome(files.command('gc'))
     .description(t('files.gc.about'))
     .action(
-      acting(async ({ client, out }) => {
-        const asked = (await client()).call<{ paused: boolean }>('POST', '/v1/files/gc', {})
+      acting<InHome>(async ({ client, out }, _args, options) => {
+        const node = await client()
+        const asked = node.call<{ paused: boolean }>('POST', '/v1/files/gc', await homeIn(node, options))
         const done = await out.during(t('files.gc.progress'), asked)
         out.answer(done, [t('files.gc.done', done), ...(done.paused ? [t('files.gc.paused')] : [])].join('\n'))
       }),

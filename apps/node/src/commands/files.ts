@@ -3,6 +3,7 @@ import { buffer as readAll } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { fromUtf8 } from '@csb/core'
 import { acting, countOf, given, route } from '../context.ts'
+import { homeIn, withHome, type InHome } from '../homes.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 import { archiveCommands } from './archive.ts'
@@ -19,48 +20,49 @@ type Logged = {
 
 export function fileCommands(program: Command): void {
   const files = program.command('files').description(t('files.about'))
-  files
-    .command('refs')
+  withHome(files.command('refs'))
     .description(t('files.refs.about'))
     .action(
-      acting(async ({ client, out }) => {
-        const found = await (await client()).call<{ refs: Ref[] }>('GET', '/v1/files/refs')
+      acting<InHome>(async ({ client, out }, _args, options) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'refs'], await homeIn(node, options))
+        const found = await node.call<{ refs: Ref[] }>('GET', asked)
         const lines = found.refs.map(
           (ref) => `${ref.commit.slice(0, 12)}  ${ref.branch}${ref.protected ? t('files.protected') : ''}`,
         )
         out.answer(found, lines.join('\n'))
       }),
     )
-  files
-    .command('ls <branch> [path]')
+  withHome(files.command('ls <branch> [path]'))
     .description(t('files.ls.about'))
     .action(
-      acting<object, [string, string | undefined]>(async ({ client, out }, [branch, path]) => {
-        const asked = route(['v1', 'files', 'tree'], { branch, path })
-        const found = await (await client()).call<{ items: Listed[] }>('GET', asked)
+      acting<InHome, [string, string | undefined]>(async ({ client, out }, [branch, path], options) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'tree'], { branch, path, ...(await homeIn(node, options)) })
+        const found = await node.call<{ items: Listed[] }>('GET', asked)
         out.answer(found, found.items.map(listedText).join('\n'))
       }),
     )
-  files
-    .command('cat <branch> <path>')
+  withHome(files.command('cat <branch> <path>'))
     .description(t('files.cat.about'))
     .action(
-      acting<object, [string, string]>(async ({ client, out }, [branch, path]) => {
-        const asked = route(['v1', 'files', 'file'], { branch, path })
-        const found = await (await client()).call<{ text?: string; base64?: string }>('GET', asked)
+      acting<InHome, [string, string]>(async ({ client, out }, [branch, path], options) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'file'], { branch, path, ...(await homeIn(node, options)) })
+        const found = await node.call<{ text?: string; base64?: string }>('GET', asked)
         const { text, base64 = '' } = found
         out.bytes(found, text === undefined ? Buffer.from(base64, 'base64') : Buffer.from(text))
       }),
     )
   writingCommands(files)
-  files
-    .command('log <branch>')
+  withHome(files.command('log <branch>'))
     .description(t('files.log.about'))
     .option('--limit <n>', t('option.limit'), countOf)
     .action(
-      acting<{ limit?: number }, [string]>(async ({ client, out }, [branch], { limit }) => {
-        const asked = route(['v1', 'files', 'log'], { branch, limit })
-        const found = await (await client()).call<{ items: Logged[] }>('GET', asked)
+      acting<InHome & { limit?: number }, [string]>(async ({ client, out }, [branch], { limit, ...options }) => {
+        const node = await client()
+        const asked = route(['v1', 'files', 'log'], { branch, limit, ...(await homeIn(node, options)) })
+        const found = await node.call<{ items: Logged[] }>('GET', asked)
         out.answer(found, found.items.map(loggedText).join('\n'))
       }),
     )
@@ -68,30 +70,32 @@ export function fileCommands(program: Command): void {
   archiveCommands(files)
 }
 
+type Writing = InHome & { readonly message?: string }
+
 function writingCommands(files: Command): void {
-  files
-    .command('put <branch> <path>')
+  withHome(files.command('put <branch> <path>'))
     .description(t('files.put.about'))
     .option('--message <message>', t('option.message'))
     .action(
-      acting<{ message?: string }, [string, string]>(async ({ client, out }, [branch, path], { message }) => {
+      acting<Writing, [string, string]>(async ({ client, out }, [branch, path], { message, ...options }) => {
         const node = await client()
+        const home = await homeIn(node, options)
         const bytes = await readAll(process.stdin)
         const text = fromUtf8(bytes)
         const content = text === undefined ? { base64: bytes.toString('base64') } : { text }
-        const body = { branch, path, ...content, ...given({ message }) }
+        const body = { ...home, branch, path, ...content, ...given({ message }) }
         const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
         out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
       }),
     )
-  files
-    .command('rm <branch> <path>')
+  withHome(files.command('rm <branch> <path>'))
     .description(t('files.rm.about'))
     .option('--message <message>', t('option.message'))
     .action(
-      acting<{ message?: string }, [string, string]>(async ({ client, out }, [branch, path], { message }) => {
-        const body = { branch, path, delete: true, ...given({ message }) }
-        const done = await (await client()).call<{ commit: string }>('PUT', '/v1/files/file', body)
+      acting<Writing, [string, string]>(async ({ client, out }, [branch, path], { message, ...options }) => {
+        const node = await client()
+        const body = { ...(await homeIn(node, options)), branch, path, delete: true, ...given({ message }) }
+        const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
         out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
       }),
     )

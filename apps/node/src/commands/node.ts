@@ -17,7 +17,8 @@ import {
   type Initialised,
   type RunningNode,
 } from '@csb/node'
-import { acting, collect, fromCaller, given, passphraseFor, type Stand } from '../context.ts'
+import { acting, collect, fromCaller, given, named, passphraseFor, type Stand } from '../context.ts'
+import type { Held } from '../homes.ts'
 import { askSecret, inline } from '../terminal.ts'
 import { vouchedText, type Vouching } from '../vouched.ts'
 import { t } from '../texts.ts'
@@ -45,6 +46,7 @@ type Status = {
   readonly did: string
   readonly owner: { readonly name: string }
   readonly home: string | null
+  readonly held: readonly Held[]
   readonly addresses: readonly string[]
   readonly peers: { readonly known: number; readonly connected: number }
   readonly record: Vouching
@@ -211,7 +213,10 @@ async function status({ client, out }: Stand): Promise<void> {
   const node = await client()
   const state = await node.call<Status>('GET', '/v1/status')
   const { name, did, owner, home, addresses, peers, record } = state
-  const shown = addresses.map((address) => t('status.address', { address })).join('\n')
+  const copies = state.held
+    .filter((held) => held.home !== home)
+    .map((held) => t('status.copy', { home: held.home, owner: named(held.owner.name ?? '', held.owner.did).trim() }))
+  const shown = [...copies, ...addresses.map((address) => t('status.address', { address }))].join('\n')
   const vouched = vouchedText(record)
   const words = { name: inline(name), did, owner: inline(owner.name), home, url: node.url, size: record.size, vouched }
   out.answer({ ...state, url: node.url }, t('status.line', { ...words, ...peers, addresses: shown }))
