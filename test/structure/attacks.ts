@@ -7,7 +7,10 @@ const ATTACKS = 40
 
 /** Attacks that nothing stands against yet, each with the reason. */
 export const OPEN: ReadonlyMap<number, string> = new Map([
-  [27, 'what a run has read taints its cards; no lease, handoff or decision follows from it yet'],
+  [
+    27,
+    'a child lease, a run, a handoff, a note and a file carry what a session has read, and minting waits for the owner; an answer, a push by git and a message to a peer do not yet',
+  ],
 ])
 
 /** Numbers of the attacks that names in test files speak of. */

@@ -12,7 +12,6 @@ import { isSubset, misspelledField } from './lease.ts'
 import { isAtMost } from './rank.ts'
 import { refuse } from './reasons.ts'
 import { createToken, storeGrant, tokenHash } from './stored-grants.ts'
-import { inheritTaint } from './taint.ts'
 
 /** A child lives as long as nobody says more, and as its parent at most. */
 const CHILD_MS = 60 * 60 * 1000
@@ -77,12 +76,12 @@ export function childOf({
 }
 
 /**
- * Make and keep a child of a lease. It begins with the taint of its parent.
+ * Make and keep a child of a lease.
  * @param chain of the parent, verified, root first
  * @param signer key of the parent's holder
  * @param now ms since epoch
  * @throws as {@link childOf}; GRANT_INVALID `holder_mismatch` for another signer
- * @clause L1.2, L1.7
+ * @clause L1.2
  */
 export function attenuate(
   tx: Transaction,
@@ -113,7 +112,6 @@ export function attenuate(
     signer,
   )
   const hash = storeGrant(tx, { chain: [...chain, grant], tokenHash: tokenHash(token) })
-  inheritTaint(tx, grantHash(parent), hash)
   return { token, grant, hash }
 }
 

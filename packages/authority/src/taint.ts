@@ -47,7 +47,7 @@ export function grownTaint(view: View, lease: string, reads: readonly ReadEntry[
   return JSON.stringify(after) === JSON.stringify(before) ? undefined : after
 }
 
-/** Let what is made under a lease begin with the taint of it. Both are hashes of grants. */
+/** Let a lease begin with the taint of another that does not stand above it. Both are hashes of grants. */
 export function inheritTaint(tx: Transaction, from: string, lease: string): void {
   const taint = joined([taintOf(tx, from), ownTaint(tx, lease)])
   if (taint !== undefined) tx.putJson(key('taint', lease), taint)

@@ -23,6 +23,7 @@ import {
 import {
   createToken,
   draftGrant,
+  holderOf,
   readRecords,
   signApproval,
   signGrant,
@@ -266,6 +267,24 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
       }))
     },
   }
+}
+
+export type Holder = Caller & { readonly token: string }
+
+/** A lease whose holder's key is made of its token, as the owner's command makes it. */
+export async function holdingIn(house: House, lease: Partial<Lease>): Promise<Holder & { readonly hash: string }> {
+  const token = createToken()
+  const grant = await house.grant({
+    type: 'scoped',
+    scope: ['lease'],
+    ttlMs: HOUR,
+    maxDepth: 2,
+    to: { name: 'builder', did: holderOf(token).did },
+    audience: [house.key.did],
+    lease: { type: 'urn:csb:lease:1', locations: [`nas://*/${house.home}`], actions: ['list'], ...lease },
+  })
+  const { hash } = await house.owned<{ hash: string }>('authority.accept', { grant, token_hash: tokenHash(token) })
+  return { kind: 'bearer', token, door: 'http', hash }
 }
 
 /** The card that a refused wish opened. */

@@ -1,11 +1,21 @@
 /** Leases in full: narrower ones for children, budgets that all of them share, and what is left when time is over. */
 import { describe, expect, test } from 'vitest'
 import { createFakeClock, createKeyPair, type Lease } from '@csb/core'
-import { createToken, holderOf, signRevocation, tokenHash } from '@csb/authority'
+import { signRevocation } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
-import { HOUR, NOW, attach, codeOf, createHouse, messageOf, type House, type Task } from './house.ts'
+import {
+  HOUR,
+  NOW,
+  attach,
+  codeOf,
+  createHouse,
+  holdingIn,
+  messageOf,
+  type Holder,
+  type House,
+  type Task,
+} from './house.ts'
 
-type Holder = Caller & { readonly token: string }
 type Child = { readonly token: string; readonly hash: string; readonly expires_at: number; readonly lease: Lease }
 
 const PARENT: Partial<Lease> = {
@@ -23,22 +33,7 @@ const PARENT: Partial<Lease> = {
   max_children: 2,
 }
 
-/** A lease whose holder's key is made of its token, as the owner's command makes it. */
-async function holding(house: House, lease: Partial<Lease> = PARENT): Promise<Holder & { readonly hash: string }> {
-  const token = createToken()
-  const grant = await house.grant({
-    type: 'scoped',
-    scope: ['lease'],
-    ttlMs: HOUR,
-    maxDepth: 2,
-    to: { name: 'builder', did: holderOf(token).did },
-    audience: [house.key.did],
-    lease: { type: 'urn:csb:lease:1', locations: [`nas://*/${house.home}`], actions: ['list'], ...lease },
-  })
-  const { hash } = await house.owned<{ hash: string }>('authority.accept', { grant, token_hash: tokenHash(token) })
-  return { kind: 'bearer', token, door: 'http', hash }
-}
-
+const holding = (house: House, lease: Partial<Lease> = PARENT) => holdingIn(house, lease)
 const attenuate = (house: House, parent: Caller, lease: Partial<Lease>, more: object = {}) =>
   house.service.perform(parent, 'authority.attenuate', { name: 'child', lease, ...more }) as Promise<Child>
 const as = ({ token }: Child): Holder => ({ kind: 'bearer', token, door: 'http' })

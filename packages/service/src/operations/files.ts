@@ -24,6 +24,7 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
+import { labelOfSession } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
@@ -60,17 +61,23 @@ function shownOf<T extends Labelled>(items: readonly T[], isVisible: (item: T) =
   return items.filter(({ path }) => shown.has(path))
 }
 
-/** A label can be raised by writing, never lowered: that takes a person's approval. @throws DENIED */
-function refuseLowering(context: Context, { label, path, ...input }: Write): void {
+/**
+ * The label that is set: what is asked for, and no less than what a session has read from outside. A label can be raised
+ * by writing, never lowered: that takes a person's approval.
+ * @returns undefined where it stays as it is
+ * @throws DENIED
+ */
+function labelWritten(context: Context, { label, path, ...input }: Write): Label | undefined {
   const home = homeOf(input, context)
-  if (label === undefined) return
+  const session = labelOfSession(context, context.view)
+  if (label === undefined && session.integrity !== 'external') return undefined
   // a new branch begins as `main` is
   const at = getRef(context.view, home, input.branch) === undefined ? 'main' : input.branch
   const before = listFiles(context.view, { home, at, recursive: true }).find((item) => item.path === path)
-  const next = parseLabel(label)
-  if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next)) {
+  const next = label === undefined ? (before?.label ?? OWNER_PRIVATE) : parseLabel(label)
+  if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next))
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
-  }
+  return joinLabels([next, session])
 }
 
 /** What is written; null: the file goes. @throws INVALID_INPUT where not exactly one thing is asked */
@@ -167,7 +174,7 @@ export const filesOperations: readonly Operation[] = [
       const path = validatePath(input.path)
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
-      refuseLowering(context, input)
+      const label = labelWritten(context, input)
       const bytes = bytesOf(input)
       return context.write(
         (tx) =>
@@ -175,7 +182,9 @@ export const filesOperations: readonly Operation[] = [
             home: homeOf(input, context),
             branch: input.branch,
             changes: [{ path, bytes }],
-            ...(input.label === undefined ? {} : { labels: [{ path, label: parseLabel(input.label) }] }),
+            ...(label === undefined || (bytes === null && input.label === undefined)
+              ? {}
+              : { labels: [{ path, label }] }),
             ...(input.expect === undefined ? {} : { expect: input.expect }),
             author: authorOf(context),
             message: input.message ?? `${input.delete === true ? 'delete' : 'write'} ${path}`,
