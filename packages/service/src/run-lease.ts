@@ -111,11 +111,13 @@ export const runCeiling = (location: string, task: string, clearance: Clearance)
 })
 
 /**
- * What a run for this node's own people may reach: what they may see, and to write its own branch and notes. Never
- * what they may do beyond that: it neither sends, nor changes who may do what.
+ * What a run for this node's own people may reach: what they may see, to write its own branch and notes, and to propose
+ * what it wrote for `main`, where its branch began. Never what they may do beyond that: it neither sends, nor changes who
+ * may do what, and what it proposes waits for a person.
  */
 export const ownCeiling = (location: string, task: string, clearance: Clearance): Lease => ({
   ...runCeiling(location, task, clearance),
-  branches: [runBranch(task), 'memory'],
+  actions: ['list', 'read', 'write', 'propose'],
+  branches: [runBranch(task), 'memory', 'main'],
   capabilities: ['B'],
 })
