@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { LIMITS, createFakeClock, until } from '@csb/core'
-import { grantHash, signApproval, signRevocation, type Card } from '@csb/authority'
+import { LIMITS, createFakeClock, until, type Grant } from '@csb/core'
+import { signApproval, signRevocation, type Card } from '@csb/authority'
 import { getRef, readFile } from '@csb/files'
 import { key } from '@csb/store'
 import type { Caller } from '../src/index.ts'
@@ -40,7 +40,7 @@ async function proposed(lateMs = HOUR) {
     agent: 'clerk',
     params: { message: messageOf(`speak ${speak} ${end}`), configuration: { returnImmediately: true } },
   }
-  const { task } = (await house.owned('agents.send', send)) as { task: Task }
+  const { task } = await house.owned<{ task: Task }>('agents.send', send)
   const working = await until(
     async () => {
       const found = await taskIn(house, house.owner.did, task.id, 'TASK_STATE_WORKING')
@@ -116,7 +116,7 @@ describe('a proposal of a run', () => {
   test('L1.2 is all that its lease lets it do beyond its own branch', async () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
-    const grants = () => house.owned<{ items: { grant: Parameters<typeof grantHash>[0] }[] }>('authority.grants')
+    const grants = () => house.owned<{ items: { grant: Grant }[] }>('authority.grants')
     await attach(house)
     await house.owned('agents.send', { agent: 'clerk', params: { message: messageOf('echo') } })
     await house.idle()
