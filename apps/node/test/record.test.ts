@@ -74,6 +74,18 @@ test('L1.5 in a clone explain takes what git takes, and an unknown commit is exp
   expect((await csb(['explain', 'HEAD', '--data', join(parent, 'node')], { cwd: clone })).code).toBe(EXIT.missing)
 })
 
+test('L1.5 explain says what was read and under which label, in words and as JSON', async () => {
+  const { id } = (await json('note', 'add', 'read before it is put away')) as { id: string }
+  const { commit } = (await json('note', 'rm', id)) as { commit: string }
+  const told = (await json('explain', commit)) as { readCount: number; reads: { path: string; label: object }[] }
+  expect(told).toMatchObject({
+    readCount: 1,
+    reads: [{ path: expect.stringContaining(id), label: { level: 'private', integrity: 'owner' } }],
+  })
+  const words = await node('explain', commit)
+  expect(words.out).toMatch(new RegExp(`^read +notes/\\S*${id}.md  private:owner$`, 'm'))
+})
+
 test('L1.6 status says whether anybody vouches, and resume does nothing where nothing is held', async () => {
   expect((await node('status')).out).toContain('unwitnessed')
   expect((await node('record', 'witnessed')).out).toContain('vouches for no record')

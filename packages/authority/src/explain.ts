@@ -71,7 +71,9 @@ export type Explanation = {
   /** the person's decision that let it happen; null where none was needed */
   readonly approval: ExplainedApproval | null
   readonly label: string
-  /** null where the payload was erased */
+  /** how many things were read, which stays when the rest is erased */
+  readonly readCount: number
+  /** null where the payload was erased; fewer than they were where a snapshot can not be read */
   readonly reads: RecordPayload['reads'] | null
   readonly effect: RecordPayload['effect'] | null
   /** of its leaf in the whole record now */
@@ -121,6 +123,7 @@ function explanationOf(view: View, seq: number, commit: string | null): Explanat
     basis: header.basis === null ? null : { hash: header.basis, chain: explainedChain(view, header.basis) },
     approval: commit === null ? null : approvalOf(view, commit, payload),
     label: header.label,
+    readCount: header.reads,
     reads: payload?.reads ?? null,
     effect: payload?.effect ?? null,
     inclusion: proveInclusion(view, seq),

@@ -64,6 +64,7 @@ export {
   type RecordEntry,
 } from './record.ts'
 export type { RecordHeader } from './record-row.ts'
+export { createRunReads, type RunReads } from './read-list.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
 export { readCheckpoint, signCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 export {

@@ -8,6 +8,7 @@
  */
 import { canonicalize, fail, fromBase64Url, fromHex, fromUtf8, toBase64Url, toHex } from '@csb/core'
 import type { ReadEntry } from '@csb/store'
+import type { ReadGroup } from './read-list.ts'
 
 /** What stays for ever. */
 export type RecordHeader = {
@@ -43,7 +44,7 @@ export type RecordPayload = {
 export type StoredPayload = {
   readonly commit?: string
   readonly effect: RecordPayload['effect']
-  readonly reads?: readonly ReadEntry[]
+  readonly reads?: readonly ReadGroup[]
 }
 
 /** What an entry says of itself, without its place and its commitment. */
@@ -181,7 +182,10 @@ export function readHeader(bytes: Uint8Array, seq: number): RecordHeader {
 export const timeOf = ({ said }: Pick<HeaderRow, 'said'>, seq: number): number => readWords(said, seq)[0]
 
 /** @param salt 32 random bytes: nobody can guess an erased payload from the header that stays */
-export function payloadRow(salt: Uint8Array, { reads, effect, commit }: RecordPayload): Uint8Array {
+export function payloadRow(
+  salt: Uint8Array,
+  { reads, effect, commit }: Omit<RecordPayload, 'reads'> & { readonly reads: readonly ReadGroup[] },
+): Uint8Array {
   const stored: StoredPayload = {
     ...(commit === null ? {} : { commit }),
     effect,

@@ -7,8 +7,10 @@
  * @clause L1.1, L1.5, L1.6
  */
 import { digestOf, fail, formatLabel, joinLabels, salt, sha256, toBase64Url, toHex } from '@csb/core'
-import { key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
+import { createObjectView } from '@csb/files'
+import { createReadList, key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
 import { completedBy, leafHash } from './merkle.ts'
+import { groupsOf, readsIn, type ReadGroup } from './read-list.ts'
 import {
   headerRow,
   holderOfNode,
@@ -39,7 +41,10 @@ export type RecordEntry = {
   readonly lease: string | null
   /** hash of a foreign grant that was the reason, where another one was used */
   readonly basis?: string
+  /** each thing once is noted */
   readonly reads: readonly ReadEntry[]
+  /** the same as the run's own list has it, where a run keeps its list */
+  readonly readGroups?: readonly ReadGroup[]
   /** label of the run; default: the join of what was read */
   readonly label?: string
   /** ids, digests and codes; goes to the erasable payload */
@@ -92,18 +97,20 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
   checkNotHeld(tx)
   const { size: seq, ts: before } = headOf(tx)
   const ts = Math.max(now, before)
-  const payload = payloadRow(salt(), { reads: entry.reads, effect: entry.effect, commit: entry.commit ?? null })
+  const reads = entry.readGroups === undefined ? onceEach(entry.reads) : entry.reads
+  const groups = entry.readGroups ?? groupsOf(tx, reads)
+  const payload = payloadRow(salt(), { reads: groups, effect: entry.effect, commit: entry.commit ?? null })
   const nodeAt = nodesOf(tx)
   const bytes = leafBytes(seq === 0 ? undefined : nodeAt(0, seq - 1), sha256(payload), {
     actor: entry.actor,
     basis: entry.basis ?? null,
     code: entry.code ?? null,
     door: entry.door,
-    label: entry.label ?? formatLabel(joinLabels(entry.reads.map((read) => read.label))),
+    label: entry.label ?? formatLabel(joinLabels(reads.map((read) => read.label))),
     lease: entry.lease,
     operation: entry.operation,
     outcome: entry.outcome,
-    reads: entry.reads.length,
+    reads: reads.length,
     run: entry.run,
     ts,
   })
@@ -194,7 +201,14 @@ export function recordAt(view: View, seq: number): RecordItem {
   const row = view.get(key('payload', seq))
   if (row === undefined) return { header, leaf, payload: null, salt: null }
   const { salt: salted, stored: said } = readStored(row, seq)
-  const payload = { reads: said.reads ?? [], effect: said.effect, commit: said.commit ?? null }
+  const payload: RecordPayload = {
+    // worked out when it is asked for: most who look at entries do not
+    get reads() {
+      return readsIn(() => view, said.reads ?? [])
+    },
+    effect: said.effect,
+    commit: said.commit ?? null,
+  }
   return { header, leaf, payload, salt: toBase64Url(salted) }
 }
 
@@ -203,8 +217,8 @@ export const recordOfCommit = (view: View, oid: string): number | undefined =>
   view.getJson<number>(key('recordByCommit', oid))
 
 /**
- * Payloads that mention one of the given words (ids, paths, object ids), for the erase routine: the header keeps
- * proving that an entry stood there, and tells nothing about what it said.
+ * Payloads that mention one of the given words (ids, paths, object ids), spelled out or by a place in a snapshot, for
+ * the erase routine: the header keeps proving that an entry stood there, and tells nothing about what it said.
  * @returns numbers of the entries, full keys and stored bytes of their payloads
  * @clause L3.4
  */
@@ -213,10 +227,19 @@ export async function payloadsThatMention(
   words: readonly string[],
 ): Promise<{ seq: number; key: string; bytes: Uint8Array }[]> {
   const found: { seq: number; key: string; bytes: Uint8Array }[] = []
+  const isNamed = (text: string) => words.some((word) => text.includes(word))
+  const trees = new Map<string, View>()
+  const treesOf = (home: string): View => {
+    const known = trees.get(home) ?? createObjectView(view, home)
+    trees.set(home, known)
+    return known
+  }
   for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
-    const text = payloadText(bytes) ?? ''
-    if (words.some((word) => text.includes(word)))
-      found.push({ seq: Number(tail(fullKey, 'payload')), key: fullKey, bytes })
+    const seq = Number(tail(fullKey, 'payload'))
+    const isMentioned =
+      isNamed(payloadText(bytes) ?? '') ||
+      readsIn(treesOf, groupsStored(bytes)).some(({ path, oid }) => isNamed(`${path} ${oid}`))
+    if (isMentioned) found.push({ seq, key: fullKey, bytes })
   }
   return found
 }
@@ -234,3 +257,20 @@ export const headOf = (view: View): Head => view.getJson<Head>(HEAD) ?? { size: 
 
 /** True where the payload's bytes are those its header commits to. */
 export const isCommitted = (header: RecordHeader, row: Uint8Array): boolean => digestOf(row) === header.payload
+
+/** Each thing once. */
+function onceEach(reads: readonly ReadEntry[]): readonly ReadEntry[] {
+  if (reads.length < 2) return reads
+  const list = createReadList()
+  for (const read of reads) list.noteRead(read)
+  return list.reads
+}
+
+/** Of a payload that can not be read, none. */
+function groupsStored(bytes: Uint8Array): readonly ReadGroup[] {
+  try {
+    return readStored(bytes, 0).stored.reads ?? []
+  } catch {
+    return []
+  }
+}

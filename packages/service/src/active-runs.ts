@@ -1,7 +1,7 @@
 /** The runs that are going on now, in memory only: to cancel them, to note what they read, to wake who waits. */
 import { createTaskBus, type TaskBus } from '@csb/agents'
 import { delay } from '@csb/core'
-import type { ReadEntry } from '@csb/store'
+import type { RunReads } from '@csb/authority'
 import { createHolds, type Holds } from './holds.ts'
 import { createPackCache, type PackCache } from './pack-cache.ts'
 import { createTurns, type Turns } from './turns.ts'
@@ -11,7 +11,7 @@ export type Runs = {
   /** by task id, those that wait for their turn too */
   readonly active: Map<string, ActiveRun>
   /** reads of a run that its own requests make, by run id */
-  readonly reads: Map<string, ReadList>
+  readonly reads: Map<string, RunReads>
   readonly turns: Turns
   /** rings when a right may have ended */
   readonly bell: Bell
@@ -20,8 +20,6 @@ export type Runs = {
   /** what the git view is sending */
   readonly holds: Holds
 }
-
-type ReadList = { noteRead(entry: ReadEntry): void; readonly reads: readonly ReadEntry[] }
 
 export type ActiveRun = {
   readonly agent: string

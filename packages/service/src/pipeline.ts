@@ -9,6 +9,7 @@ import {
   appendRecord,
   checkHeld,
   clearanceOfLease,
+  createRunReads,
   isExternal,
   isRevoked,
   principalOf,
@@ -16,7 +17,7 @@ import {
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
-import { createReadList, type ReadEntry, type View } from '@csb/store'
+import type { ReadEntry, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
 import { chargeCall } from './metering.ts'
@@ -161,7 +162,8 @@ function createContext(
   emit: Emit,
 ): Context {
   const { principal, run } = known
-  const reads = parts.runs.reads.get(run) ?? createReadList()
+  const reads = parts.runs.reads.get(run) ?? createRunReads()
+  const listed = () => ({ reads: reads.reads, readGroups: reads.groups(parts.store.view()) })
   const outside: ReadEntry[] = []
   const noteRead = (entry: ReadEntry) => {
     if (isExternal(entry)) outside.push(entry)
@@ -180,7 +182,7 @@ function createContext(
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
       const commits = isStrings(told['commits']) ? { commits: told['commits'] } : {}
-      const entry = { ...entryOf(known, 'done', told), reads: reads.reads, ...commit, ...commits }
+      const entry = { ...entryOf(known, 'done', told), ...listed(), ...commit, ...commits }
       return { value: done, seq: appendRecord(tx, entry, parts.clock.now()) }
     })
     emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq: seq.seq })
@@ -206,7 +208,7 @@ function createContext(
       const outcome = error.row.exit === EXIT.refused ? 'refused' : 'failed'
       const seq = await parts.store.transact((tx) => {
         work?.(tx)
-        const entry = { ...entryOf(known, outcome, effect), code: error.code, reads: reads.reads }
+        const entry = { ...entryOf(known, outcome, effect), code: error.code, ...listed() }
         return appendRecord(tx, entry, parts.clock.now()).seq
       })
       emit({ kind: 'record', operation: known.operation.name, outcome, seq })

@@ -18,9 +18,19 @@ import {
   type TaskUpdate,
   type Usage,
 } from '@csb/agents'
-import { allows, charge, createToken, dropToken, grantHash, leftOf, refund, type Principal } from '@csb/authority'
+import {
+  allows,
+  charge,
+  createRunReads,
+  createToken,
+  dropToken,
+  grantHash,
+  leftOf,
+  refund,
+  type Principal,
+} from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
-import { createReadList, type Transaction } from '@csb/store'
+import type { Transaction } from '@csb/store'
 import { whileHeld } from './freshness.ts'
 import { locationOf, type Context } from './operation.ts'
 import { checkLeft, leftIn, spendUsage } from './metering.ts'
@@ -91,7 +101,7 @@ export async function prepareRun(context: Context, init: RunInit): Promise<Prepa
   const left = leftIn(context, leaseHash, minted.lease)
   const used: Used = {}
   const run = init.task
-  const reads = context.runs.reads.get(run) ?? createReadList()
+  const reads = context.runs.reads.get(run) ?? createRunReads()
   context.runs.reads.set(run, reads)
   const told = {
     v: 1,

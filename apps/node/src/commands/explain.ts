@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Command } from 'commander'
-import { isNodeError } from '@csb/core'
+import { formatLabel, isNodeError, type Label } from '@csb/core'
 import { callerDirectory, type Client } from '@csb/node'
 import { acting, named, route } from '../context.ts'
 import { inline } from '../terminal.ts'
@@ -39,13 +39,15 @@ type Explained = {
     readonly approver: { readonly name: string | null; readonly did: string }
     readonly decidedAt: number
   } | null
-  readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
+  readonly readCount: number
+  readonly reads: readonly { readonly path: string; readonly oid: string; readonly label: Label }[] | null
   readonly inclusion: { readonly size: number; readonly root: string }
   readonly settled: Settled | null
 }
 
 const run = promisify(execFile)
 const GIT_MS = 10_000
+const SHOWN_READS = 40
 
 export function explainCommand(program: Command): void {
   program
@@ -128,9 +130,16 @@ function basisText(basis: Chain | null): string[] {
   return [t('explain.basis', { id: inline(id), hash: basis.hash }), ...chainText(basis)]
 }
 
-function readsText({ reads }: Explained): string {
-  if (reads === null) return t('explain.erased')
-  return reads.length === 0 ? t('explain.nothing') : reads.map(({ path }) => inline(path)).join('\n         ')
+/** Each thing with its label, as many as a person reads; the JSON has them all. */
+function readsText({ reads, readCount }: Explained): string {
+  if (reads === null) return t('explain.erased', { count: readCount })
+  if (readCount === 0) return t('explain.nothing')
+  const lines = reads
+    .slice(0, SHOWN_READS)
+    .map(({ path, label }) => t('explain.read', { path: inline(path), label: formatLabel(label) }))
+  if (reads.length > SHOWN_READS) lines.push(t('explain.more', { count: reads.length - SHOWN_READS }))
+  if (reads.length < readCount) lines.push(t('explain.lost', { count: readCount - reads.length }))
+  return lines.join('\n         ')
 }
 
 function approvalOf({ approval }: Explained): string[] {
