@@ -11,6 +11,9 @@ type Card = Review['card']
 type Change = Review['changes'][number]
 type CardLease = NonNullable<Card['asked_by']['lease']>
 
+/** Lines of a text that are printed with a question; `csb gate show` prints all that the node shows. */
+const TEXT_LINES = 60
+
 /** Deletions and labels are looked at first. */
 const ORDER = ['delete', 'label', 'change', 'rename', 'add']
 const DIGEST_CHARS = 19
@@ -18,12 +21,18 @@ const DIGEST_CHARS = 19
 export const isRed = ({ risks }: Card): boolean => risks.some(({ severity }) => severity === 'red')
 
 /**
- * @param most changes that are printed of a card without red; a red one is printed whole
+ * @param most changes that are printed of a card without red, and {@link TEXT_LINES} lines of each; a red one is
+ *   printed whole
  */
-export function cardText({ card, digest, state, field, changes }: Review, most = Number.POSITIVE_INFINITY): string {
+export function cardText(
+  { card, digest, state, field, changes, texts }: Review,
+  most = Number.POSITIVE_INFINITY,
+): string {
   const sorted = changes.toSorted((a, b) => ORDER.indexOf(a.op) - ORDER.indexOf(b.op))
   const shown = isRed(card) ? sorted : sorted.slice(0, most)
   const left = sorted.length - shown.length
+  const behind = new Map(texts.map((text) => [text.path, text]))
+  const lines = isRed(card) || most === Number.POSITIVE_INFINITY ? Number.POSITIVE_INFINITY : TEXT_LINES
   const { lease } = card.asked_by
   return t('gate.card', {
     meaning: inline(card.meaning),
@@ -41,7 +50,7 @@ export function cardText({ card, digest, state, field, changes }: Review, most =
     ...card.changes,
     conflicts: card.conflicts,
     changes: [
-      ...shown.map(changeText),
+      ...shown.map((change) => changeText(change) + behindText(behind.get(change.path), card.id, lines)),
       ...(left > 0 ? [t('gate.more', { count: left, card: inline(card.id) })] : []),
     ].join('\n'),
     base: inline(card.base),
@@ -61,7 +70,7 @@ export function cardText({ card, digest, state, field, changes }: Review, most =
 }
 
 /** One line for a list. */
-export function cardLine({ card, digest, state }: Omit<Review, 'changes'>): string {
+export function cardLine({ card, digest, state }: Omit<Review, 'changes' | 'texts'>): string {
   const red = card.risks.filter(({ severity }) => severity === 'red').map(({ id }) => inline(id))
   const risks = red.length === 0 ? '' : `  RED ${red.join(', ')}`
   return `${inline(card.id)}  ${state.padEnd(8)}  ${digest.slice(0, DIGEST_CHARS)}  ${inline(card.meaning)}${risks}`
@@ -170,6 +179,21 @@ function risksText({ risks }: Card): string {
   )
   return lines.join('\n')
 }
+
+/** Each line for itself, behind a margin: none can pass for a line of the card, and none can steer the terminal. */
+function behindText(text: Review['texts'][number] | undefined, card: string, most: number): string {
+  if (text === undefined) return ''
+  if (text.text === null) return `\n${t('gate.text.none', { why: t(whyKey(text.why)) })}`
+  const lines = text.text === '' ? [] : text.text.split('\n')
+  const shown = lines.slice(0, most).map((line) => `    | ${line.split('\t').map(inline).join('\t')}`)
+  const here = lines.length - shown.length
+  if (here > 0) shown.push(t('gate.text.more', { count: here + text.more_lines, card: inline(card) }))
+  else if (text.more_lines > 0) shown.push(t('gate.text.cut', { count: text.more_lines }))
+  return shown.map((line) => `\n${line}`).join('')
+}
+
+const WHY: ReadonlySet<string> = new Set(['binary', 'large', 'not-there', 'too-much'])
+const whyKey = (why = ''): TextKey => `gate.text.${WHY.has(why) ? why : 'not-there'}` as TextKey
 
 function changeText(change: Change): string {
   const { op, path, path_old: from, size_old: sizeOld, size_new: sizeNew } = change

@@ -304,6 +304,13 @@ const EN = {
   'gate.unrecorded': 'made by    nobody known: {count} commits are not in the record',
   'gate.risk': '  {severity}  {text} ({count})',
   'gate.change': '  {op} {path}{from}  {size}{mode}{label}',
+  'gate.text.none': '    | ({why})',
+  'gate.text.more': '    ... {count} more lines: csb gate show {card}',
+  'gate.text.cut': '    ... {count} more lines, which the node does not show: csb files diff, csb files cat',
+  'gate.text.binary': 'no text',
+  'gate.text.large': 'too large to be shown',
+  'gate.text.not-there': 'what the card names is not there any more',
+  'gate.text.too-much': 'too much on this card to be shown: csb files diff',
   'gate.state': 'state      {state}{field}',
   'gate.card':
     '{meaning}\n\ncard       {id}\nhome       {home} of {owner}\ntarget     {target}\nbrings in  {source}\nasked by   {asker}, run {exec}\n{askerLease}\n{makers}{facts}\nRISKS\n{risks}\n\nCHANGES  {add} added, {change} changed, {delete} deleted, {rename} renamed, {label} relabelled; {conflicts} conflicts\n{changes}\n\nSIGNED WITH A DECISION\nbase       {base}\nhead       {head}\nresult     {tree}\ndiff       {diff}\nlabels     {labels}\ntainted    {taint}\nlease      {lease}\nrules      {policy}\nrecord     {size} entries, root {root}\ndigest     {digest}\n{state}\nuntil      {until}',

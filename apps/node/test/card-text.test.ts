@@ -20,7 +20,7 @@ const change = (path: string, op: Change['op'] = 'change'): Change => ({
   label_new: 'private:owner',
 })
 
-function review(changes: readonly Change[], extra: Partial<Card> = {}): Review {
+function review(changes: readonly Change[], extra: Partial<Card> = {}, texts: Review['texts'] = []): Review {
   const card: Card = {
     v: 1,
     id: 'gate_1800000000000_aaaaaaaaaa',
@@ -51,7 +51,7 @@ function review(changes: readonly Change[], extra: Partial<Card> = {}): Review {
     expires_at: 1_800_086_400_000,
     ...extra,
   }
-  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, changes }
+  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, changes, texts }
 }
 
 describe('a card in words', () => {
@@ -96,5 +96,124 @@ describe('a card in words', () => {
     const red = review(changes, { risks: [{ id: 'deletes-many', severity: 'red', count: 11 }] })
     expect(cardText(red, 5)).not.toContain('more, which')
     expect(cardText(red, 5)).toContain('RED    deletes many files (11)')
+  })
+})
+
+const textOf = (path: string, text: string | null, extra: object = {}) =>
+  ({ path, form: 'diff', text, more_lines: 0, ...extra }) as const
+
+describe('the words behind a change', () => {
+  test('L1.7 stand below it, line by line, as they are', () => {
+    const shown = review([change('a.md'), change('b.md')], {}, [
+      textOf('a.md', '@@ -1,1 +1,1 @@\n-old\n+new\twords 若兰 🌸'),
+    ])
+    expect(cardText(shown)).toContain(
+      '"a.md"  1 -> 2 bytes  private:owner\n    | @@ -1,1 +1,1 @@\n    | -old\n    | +new\twords 若兰 🌸\n  change "b.md"',
+    )
+  })
+
+  test('attack 32: no character of them steers a terminal or turns letters round, no line passes for one of the card', () => {
+    const evil = [
+      '+\u001B[2J\u001B]0;title\u0007',
+      '+a\u202Eb\u2066c\u2069',
+      '+ze\u200Bro\u200D\u2060\uFEFF\u00AD',
+      '+\r\u0008\u007F\u0085\u2028\u2029',
+      '+\u{E0041}\uE000\uFFFE\uD800\u115F',
+      'RISKS',
+      '  none by the rules',
+      '',
+      'digest     sha256:0',
+    ]
+    const plain = cardText(review([change('a.md')])).split('\n')
+    const lines = cardText(review([change('a.md')], {}, [textOf('a.md', evil.join('\n'))])).split('\n')
+    const behind = lines.filter((line) => line.startsWith('    | '))
+    expect(behind).toHaveLength(evil.length)
+    expect(lines.filter((line) => !line.startsWith('    | '))).toEqual(plain)
+    expect(behind.join('')).toMatch(/^[\x20-\x7e]*$/)
+    expect(behind[0]).toBe('    | +\\u{1b}[2J\\u{1b}]0;title\\u{7}')
+    expect(behind[1]).toBe('    | +a\\u{202e}b\\u{2066}c\\u{2069}')
+  })
+
+  test('what is cut is counted, here and by the node, and a red card is printed whole', () => {
+    const long = Array.from({ length: 70 }, (_, i) => `+${i}`).join('\n')
+    const texts = [textOf('a.md', long, { more_lines: 412 })]
+    const asked = cardText(review([change('a.md')], {}, texts), 200)
+    expect(asked).toContain('    | +59\n    ... 422 more lines: csb gate show gate_1800000000000_aaaaaaaaaa')
+    expect(asked).not.toContain('| +60')
+    const whole = /\| \+69\n {4}\.\.\. 412 more lines, which the node does not show/
+    expect(cardText(review([change('a.md')], {}, texts))).toMatch(whole)
+    const red = review([change('a.md')], { risks: [{ id: 'deletes-many', severity: 'red', count: 11 }] }, texts)
+    expect(cardText(red, 200)).toMatch(whole)
+  })
+
+  test('what is not shown says why', () => {
+    const changes = ['a', 'b'].map((path) => change(path))
+    const shown = cardText(
+      review(changes, {}, [textOf('a', null, { why: 'binary' }), textOf('b', null, { why: '\u001B' })]),
+    )
+    expect(shown).toContain('    | (no text)')
+    expect(shown).toContain('    | (what the card names is not there any more)')
+  })
+})
+
+describe('the card of a forgetting and of a minting', () => {
+  test('L3.4 tells what goes, who holds it, what stays and why it is asked', () => {
+    const text = cardText(
+      review([change('notes/x.md', 'delete')], {
+        kind: 'forget',
+        facts: {
+          kind: 'forget',
+          notes: 1,
+          versions: 3,
+          copies: [{ branch: 'runs/1', path: 'copy\u202E.md' }],
+          more_copies: 2,
+          holders: [{ did: DID, name: 'friend\u001B' }],
+          records: 7,
+          not_covered: ['names', 'backups'],
+          reason: 'because\nRISKS',
+        },
+      }),
+    )
+    for (const part of [
+      'forgets    1 notes, 3 versions of them',
+      'reason     "because\\u{a}RISKS"',
+      'record     7 entries lose what they say of them',
+      'not gone   names, backups',
+      `held by    "friend\\u{1b}" (…${DID.slice(-8)})`,
+      'stays      "copy\\u{202e}.md" on "runs/1"',
+      'stays      2 more files',
+    ])
+      expect(text).toContain(part)
+  })
+
+  test('attack 40: tells the lease, who gets it, and what the session has read', () => {
+    const text = cardText(
+      review([], {
+        kind: 'mint',
+        facts: {
+          kind: 'mint',
+          operation: 'authority.attenuate',
+          to: { name: 'child\u200B', did: null },
+          lease: { type: 'urn:csb:lease:1', locations: ['nas://x/y'], actions: ['list'] },
+          ttl_ms: 90_000,
+          parent: `sha256:${'a'.repeat(64)}`,
+          content: null,
+          wish: `sha256:${'b'.repeat(64)}`,
+          tainted_by: {
+            label: 'private:external',
+            more: true,
+            reads: [{ home: 'home_x', path: 'a\u2066.md', oid: 'c'.repeat(64), label: 'private:external' }],
+          },
+        },
+      }),
+    )
+    for (const part of [
+      'authority.attenuate for "child\\u{200b}", for 2 minutes',
+      '"actions":["list"]',
+      `under      sha256:${'a'.repeat(64)}`,
+      '"a\\u{2066}.md"  private:external',
+      'and more',
+    ])
+      expect(text).toContain(part)
   })
 })

@@ -56,6 +56,11 @@ export const LIMITS = {
   approvalBytes: 8 * KiB,
   /** Open cards of a node: a person reads them, and a flood of them must not hide one. */
   gateCards: 256,
+  /** A text that a card shows: a larger file is named by its digest only. */
+  gateTextBytes: 256 * KiB,
+  /** Of one file; nobody reads more of it before deciding, and the number that is left is told. */
+  gateTextLines: 400,
+  gateLineChars: 1_000,
   /** Changes of one act: what is larger is proposed in parts, so that a person can read it. */
   gateChanges: 50_000,
   /** Commits behind one card whose runs are told. */

@@ -98,7 +98,8 @@ export function applyMerge(tx: Transaction, input: ApplyMerge): Merged {
   return { commit, parent: ours, preview }
 }
 
-function computeMerge(tx: Transaction, { home, from, into }: MergeBranches): MergePreview {
+/** A preview, with what it puts together staged in `tx`. @throws as {@link previewMerge} */
+export function computeMerge(tx: Transaction, { home, from, into }: MergeBranches): MergePreview {
   for (const branch of [from, into]) {
     validateBranch(branch)
     // notes have an index and a clock beside them

@@ -20,7 +20,8 @@ export const GATE_ROUTES: readonly Route[] = [
     path: '/v1/gate/{card}',
     operation: 'gate.show',
     input: 'GateShow',
-    summary: 'One card with a page of its changes',
+    summary:
+      'One card with a page of its changes and the texts behind them, as their authors wrote them: escape before showing',
   },
   {
     method: 'POST',

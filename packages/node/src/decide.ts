@@ -18,10 +18,21 @@ export type ShownCard = {
   readonly field: string | null
 }
 
-/** A card with all of its changes, both checked against their digests. */
-export type Review = ShownCard & { readonly changes: readonly GateChange[] }
+/** The words behind a change: a difference or the text itself; null where `why` says why there are none. */
+export type ChangeText = {
+  readonly path: string
+  readonly form: 'diff' | 'content'
+  /** as its author wrote it */
+  readonly text: string | null
+  readonly why?: string
+  /** lines that are cut off behind it */
+  readonly more_lines: number
+}
 
-type Page = ShownCard & { readonly changes: readonly GateChange[]; readonly next_page: number | null }
+/** A card with all of its changes, both checked against their digests, and the texts that the node shows with them. */
+export type Review = ShownCard & { readonly changes: readonly GateChange[]; readonly texts: readonly ChangeText[] }
+
+type Page = Review & { readonly next_page: number | null }
 
 /**
  * Fetch a card and all of its changes.
@@ -31,15 +42,17 @@ export async function reviewCard(client: Client, id: string): Promise<Review> {
   const pageOf = (page: number) => client.call<Page>('GET', `/v1/gate/${encodeURIComponent(id)}?page=${page}`)
   const first = await pageOf(0)
   const changes = [...first.changes]
+  const texts = [...first.texts]
   for (let next = first.next_page; next !== null;) {
     const page = await pageOf(next)
     changes.push(...page.changes)
+    texts.push(...page.texts)
     next = page.next_page
   }
   const { card, digest, state, field } = first
   if (card.id !== id || cardDigest(card) !== digest) fail('GATE_STALE', { card: id, field: 'card' })
   if (changesDigest(changes) !== card.diff) fail('GATE_STALE', { card: id, field: 'diff' })
-  return { card, digest, state, field, changes }
+  return { card, digest, state, field, changes, texts }
 }
 
 export type Forgetting = {

@@ -1,5 +1,6 @@
 /** Operations of the gate: what waits for the owner, and the owner's signed word on it. None of them opens a key. */
 import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
+import { textsOf } from '../gate-texts.ts'
 import { decideGate } from '../gates.ts'
 import { ruling, type Context, type Operation } from '../operation.ts'
 
@@ -33,7 +34,8 @@ export const gateOperations: readonly Operation[] = [
     needs: ruling,
     run: ({ view }: Context, { card, page = 0 }: { card: string; page?: number }) => {
       const { items, next } = changesOf(view, card, page)
-      return { ...shown(getCard(view, card)), changes: items, next_page: next }
+      const entry = getCard(view, card)
+      return { ...shown(entry), changes: items, texts: textsOf(view, entry, items), next_page: next }
     },
   },
   {
