@@ -4,7 +4,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createNodes, type LocalNode } from '../conformance/nodes.ts'
 
 type Shown = { card: { id: string; diff: string }; digest: string; state: string; changes: { path: string }[] }
@@ -103,4 +103,53 @@ test('a rejection ends the card', async () => {
   expect(done).toEqual({ card: card.id, outcome: 'rejected' })
   expect((await failed('gate', 'approve', card.id, '--yes', '--digest', digest)).stdout).toContain('already_used')
   expect((await node.door.note(id)).body.label).toBe('private:owner')
+})
+
+describe('csb forget', () => {
+  const noteStatus = async (id: string) => (await node.door.note(id)).status
+  const cards = async () => (JSON.parse(await node.command('gate', 'list')) as { items: Shown[] }).items
+
+  test('L1.7 asks and approves in one go, several notes on one card, and says what it did', async () => {
+    const ids = [(await node.door.remember('五 one')).id, (await node.door.remember('五 two')).id]
+    const done = JSON.parse(await node.command('forget', ...ids, '--reason', 'asked to', '--yes')) as {
+      card: string
+      forgotten: string[]
+      report: { id: string; records: number; remains: string[]; not_covered: { kind: string }[] }[]
+    }
+    expect(done.forgotten.toSorted()).toEqual(ids.toSorted())
+    expect(done.report.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+    for (const { records, remains, not_covered: kept } of done.report) {
+      expect(records).toBeGreaterThan(0)
+      expect(remains).toEqual([])
+      expect(kept.map(({ kind }) => kind)).toContain('backups')
+    }
+    for (const id of ids) expect(await noteStatus(id)).toBe(404)
+    const shown = JSON.parse(await node.command('gate', 'show', done.card)) as Shown
+    expect(shown.state).toBe('approved')
+    expect((await node.door.verifyRecord()).status).toBe(200)
+    expect((await failed('forget', ids[0] ?? '', '--yes')).code).toBe(4)
+  })
+
+  test('L1.7 forgets nothing unasked: no terminal, --json alone, the digest of another card, a node without the key', async () => {
+    const { id } = await node.door.remember('六 six')
+    expect((await failed('forget', id)).code).toBe(2)
+    const plain = await promisify(execFile)(
+      process.execPath,
+      ['--conditions=csb-source', MAIN, 'forget', id, '--data', node.directory],
+      {},
+    ).catch((error: unknown) => error as Failed)
+    expect(plain).toMatchObject({ code: 2 })
+    expect(plain.stderr).toContain('can not be undone')
+    expect(plain.stderr).toContain('| 六 six')
+    expect(plain.stderr).toContain('There is no terminal to ask at')
+    const other = `sha256:${'0'.repeat(64)}`
+    expect((await failed('forget', id, '--yes', '--digest', other)).code).toBe(3)
+    const asked = await node.door.askToForget(id)
+    expect(asked).toMatchObject({ status: 403, body: { code: 'GATE_REQUIRED' } })
+    const bare = await node.door.call('POST', `/v1/gate/${asked.body.details?.card}/approve`, { approved: true })
+    expect(bare.status).toBe(422)
+    expect(await noteStatus(id)).toBe(200)
+    // asked for again and again: one card
+    expect((await cards()).filter(({ card }) => card.id === asked.body.details?.card)).toHaveLength(1)
+  })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { NodeError, until } from '@csb/core'
 import { createTask } from '@csb/agents'
+import { payloadsThatMention } from '@csb/authority'
 import { forgetNotes } from '@csb/guard'
 import { startJobs } from '../src/index.ts'
 import { NOW, attach, createHouse, messageOf, taskIn, type House } from './house.ts'
@@ -52,9 +53,12 @@ describe('at start', () => {
     )
     const isPlan = (fullKey: string) => fullKey.startsWith('m/erase/')
     expect(Object.keys(await house.dump((fullKey) => !isPlan(fullKey)))).toHaveLength(1)
+    expect(await payloadsThatMention(house.store.view(), [id])).not.toEqual([])
     const later = await house.reopen()
     await jobsOf(later)
     expect(Object.keys(await later.dump((fullKey) => !isPlan(fullKey)))).toEqual([])
+    // what the record said of it goes with it
+    expect(await payloadsThatMention(later.store.view(), [id])).toEqual([])
   })
 
   test('an erasure that can not be finished is told, and the node starts', async () => {
