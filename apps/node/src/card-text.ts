@@ -108,7 +108,7 @@ function leaseText(lease: CardLease | null): string {
 }
 
 function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): string {
-  const lines = makers.flatMap(({ run, actor, lease, commits, reads, label }) => [
+  const lines = makers.flatMap(({ run, actor, lease, commits, reads, label, outside, more_outside: further }) => [
     t('gate.maker', {
       run: inline(run ?? '-'),
       actor: actor === null ? '-' : quoted(actor.name, actor.did),
@@ -116,6 +116,8 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
       reads,
       label: inline(label),
     }),
+    ...outside.map((read) => t('gate.outside', { path: quote(read.path), label: inline(read.label) })),
+    ...(further > 0 ? [t('gate.more-outside', { count: further })] : []),
     leaseText(lease),
   ])
   if (more > 0) lines.push(t('gate.more-makers', { count: more }))

@@ -300,6 +300,8 @@ const EN = {
   'gate.no-lease': '           no lease',
   'gate.unknown-lease': '           lease {hash}, whose grants are not kept here',
   'gate.maker': 'made by    run {run} of {actor}: {commits} commits after {reads} reads, which were {label}',
+  'gate.outside': '           read from outside: {path}  {label}',
+  'gate.more-outside': '           and {count} more from outside',
   'gate.more-makers': '           and {count} more runs',
   'gate.unrecorded': 'made by    nobody known: {count} commits are not in the record',
   'gate.risk': '  {severity}  {text} ({count})',

@@ -84,6 +84,15 @@ describe('a card in words', () => {
     expect(cardText(review([change('a.md')]))).toContain(`"若兰 🌸" (…${DID.slice(-8)})`)
   })
 
+  test('what a run read from outside is named, quoted and escaped', () => {
+    const outside = [{ path: 'mail\u202E/1.md\nRISKS', label: 'private:external' }]
+    const maker = { run: 'run_1', actor: null, lease: null, commits: 1, reads: 9, label: 'private:external', outside }
+    const text = cardText(review([change('a.md')], { made_by: [{ ...maker, more_outside: 3 }] }))
+    expect(text).toContain(
+      'read from outside: "mail\\u{202e}/1.md\\u{a}RISKS"  private:external\n           and 3 more',
+    )
+  })
+
   test('deletions and labels come first', () => {
     const text = cardText(review([change('a.md'), change('b.md', 'label'), change('c.md', 'delete')]))
     expect(text.indexOf('"c.md"')).toBeLessThan(text.indexOf('"b.md"'))

@@ -27,6 +27,7 @@ import { headOf, nodesOf, recordAt, recordOfCommit } from './record.ts'
 import type { RecordHeader } from './record-row.ts'
 import { isRevoked } from './revocation.ts'
 import { storedChain } from './stored-grants.ts'
+import { isExternal } from './taint.ts'
 import { trusted } from './trust.ts'
 
 export type GateKind = Approval['gate']['kind']
@@ -89,6 +90,10 @@ export type CardMaker = {
   readonly reads: number
   /** join of their labels */
   readonly label: string
+  /** those that came from outside, by path; what the record has lost is not among them */
+  readonly outside: readonly { readonly path: string; readonly label: string }[]
+  /** of those that are not told one by one */
+  readonly more_outside: number
 }
 
 export type Card = {
@@ -153,6 +158,8 @@ export type CardFrame = {
 
 /** Runs told one by one; a person reads no more. */
 const MAKERS = 32
+/** Reads from outside that are told of one run. */
+const OUTSIDE = 8
 
 /** `sha256:` over the canonical form of what is shown. */
 export const cardDigest = (card: Card): string => digestOf(canonicalize(card))
@@ -260,7 +267,7 @@ function meaningOf({ kind, home, target, source, facts }: GateSubject, counts: C
 
 /** Who made the commits: by the record of this node, never by what the commits say of themselves. */
 function makersOf(view: View, commits: readonly string[]): { makers: CardMaker[]; unrecorded: number } {
-  const byRun = new Map<string, RecordHeader[]>()
+  const byRun = new Map<string, Made>()
   let unrecorded = 0
   for (const commit of commits) {
     const seq = recordOfCommit(view, commit)
@@ -268,19 +275,26 @@ function makersOf(view: View, commits: readonly string[]): { makers: CardMaker[]
       unrecorded++
       continue
     }
-    const { header } = recordAt(view, seq)
+    const { header, payload } = recordAt(view, seq)
     const name = canonicalize([header.run, header.actor, header.lease])
-    byRun.set(name, [...(byRun.get(name) ?? []), header])
+    const made = byRun.get(name) ?? { headers: [], outside: new Map<string, string>() }
+    made.headers.push(header)
+    for (const { path, label } of payload?.reads.filter(isExternal) ?? []) made.outside.set(path, formatLabel(label))
+    byRun.set(name, made)
   }
-  const makers = [...byRun].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, headers]) => makerOf(view, headers))
+  const makers = [...byRun].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, made]) => makerOf(view, made))
   return { makers, unrecorded }
 }
 
-function makerOf(view: View, headers: readonly RecordHeader[]): CardMaker[] {
+/** Entries of one run, and what its reads that came from outside were. */
+type Made = { readonly headers: RecordHeader[]; readonly outside: Map<string, string> }
+
+function makerOf(view: View, { headers, outside }: Made): CardMaker[] {
   const [first] = headers
   if (first === undefined) return []
   const lease = first.lease === null ? null : cardLease(view, first.lease)
   const granted = lease?.chain.find(({ to }) => to.did === first.actor)?.to.name
+  const told = [...outside].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, label]) => ({ path, label }))
   return [
     {
       run: first.run,
@@ -290,6 +304,8 @@ function makerOf(view: View, headers: readonly RecordHeader[]): CardMaker[] {
       commits: headers.length,
       reads: headers.reduce((most, { reads }) => Math.max(most, reads), 0),
       label: formatLabel(joinLabels(headers.map(({ label }) => parseLabel(label)))),
+      outside: told.slice(0, OUTSIDE),
+      more_outside: Math.max(told.length - OUTSIDE, 0),
     },
   ]
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { INTEGRITIES, LEVELS, formatLabel, joinLabels, parseLabel } from '@csb/core'
-import { isLowered, type Card, type GateChange } from '@csb/authority'
-import { agent, testStore } from './cast.ts'
-import { change, decided, opened, signed, subjectOf, workDone } from './gate-cast.ts'
+import { appendRecord, isLowered, type Card, type GateChange } from '@csb/authority'
+import { HOME, NOW, agent, testStore } from './cast.ts'
+import { COMMIT, change, decided, opened, signed, subjectOf, workDone } from './gate-cast.ts'
 
 async function cardOf(changes: readonly GateChange[], label?: string): Promise<Card> {
   const store = await testStore()
@@ -29,6 +29,35 @@ describe('who stands behind a card', () => {
     expect(makers).toMatchObject([{ commits: 1, actor: { did: agent.did }, label: 'private:owner' }])
     expect(makers[0]?.lease?.chain).toMatchObject([{ from: { name: 'Ada' }, to: { name: '若兰 🌸' } }])
     expect(asked.lease?.lease?.actions).toContain('propose')
+  })
+
+  test('what it had read from outside is named, each path once, and counted beyond a few', async () => {
+    const store = await testStore()
+    await workDone(store)
+    const read = (path: string, integrity: 'external' | 'agent') => ({
+      home: HOME,
+      path,
+      oid: 'a'.repeat(64),
+      label: { level: 'private' as const, integrity, tags: [] },
+    })
+    const outside = Array.from({ length: 11 }, (_, n) => read(`mail/${String(n).padStart(2, '0')}.md`, 'external'))
+    for (const commit of [COMMIT, 'e'.repeat(64)]) {
+      await store.transact((tx) => {
+        const reads = [...outside.toReversed(), read('own.md', 'agent')]
+        const entry = {
+          operation: 'x',
+          outcome: 'done' as const,
+          actor: agent.did,
+          door: 'x',
+          run: 'run_x',
+          lease: null,
+        }
+        appendRecord(tx, { ...entry, reads, effect: {}, commit: `${commit.slice(1)}f` }, NOW)
+      })
+    }
+    const card = await opened(store, subjectOf({ commits: [`${COMMIT.slice(1)}f`, `${'e'.repeat(63)}f`] }))
+    expect(card.made_by).toMatchObject([{ reads: 12, more_outside: 3, label: 'private:external' }])
+    expect(card.made_by[0]?.outside.map(({ path }) => path)).toEqual(outside.slice(0, 8).map(({ path }) => path))
   })
 
   test('a commit that the record does not know is said to be unknown', async () => {
