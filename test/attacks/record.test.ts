@@ -47,6 +47,7 @@ describe('attack 34: an entry is changed', () => {
       ...view,
       get,
       has: (fullKey) => get(fullKey) !== undefined,
+      missing: async (keys) => keys.filter((fullKey) => get(fullKey) === undefined),
       getJson: <T>(fullKey: string) => {
         if (fullKey !== at) return view.getJson<T>(fullKey)
         try {

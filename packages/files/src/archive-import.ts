@@ -103,7 +103,7 @@ function createArrival(store: Store, held: HeldLines, session: string, rules: Im
   const check = createObjectCheck(home.hash, forgotten)
   const order = createHash('sha256')
   const oidBytes = home.hash === 'sha1' ? 20 : 32
-  let staged: ((tx: Transaction) => void)[] = []
+  let staged: ((tx: Transaction) => Promise<void> | void)[] = []
   let stagedBytes = 0
   let commit: string | undefined
 
@@ -111,13 +111,13 @@ function createArrival(store: Store, held: HeldLines, session: string, rules: Im
     const batch = staged
     staged = []
     stagedBytes = 0
-    await store.transact((tx) => {
+    await store.transact(async (tx) => {
       requireSession(tx, home.id, session)
-      for (const stage of batch) stage(tx)
+      for (const stage of batch) await stage(tx)
     })
     rules.onProgress?.(check.count)
   }
-  const stage = (work: (tx: Transaction) => void, bytes: number): void => {
+  const stage = (work: (tx: Transaction) => Promise<void> | void, bytes: number): void => {
     staged.push(work)
     stagedBytes += bytes
   }

@@ -78,7 +78,7 @@ export async function writeBlobStream(store: Store, home: string, source: BlobSo
   if (seen !== oid) fail('CONFLICT', { reason: 'the source changed', oid })
   await store.transact((tx) => {
     if (isErased(tx, home, oid)) fail('FORGOTTEN', { home, oid })
-    putPiecesEntry(tx, home, oid, bytes, pieces)
+    return putPiecesEntry(tx, home, oid, bytes, pieces)
   })
   return oid
 }

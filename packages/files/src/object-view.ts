@@ -73,6 +73,8 @@ export function createObjectView(
     },
     getJson: (k) => view.getJson(k),
     has: (k) => (k.startsWith(start) && extra(k.slice(start.length)) !== undefined) || view.has(k),
+    missing: (keys) =>
+      view.missing(keys.filter((k) => !k.startsWith(start) || extra(k.slice(start.length)) === undefined)),
     range: (options) => view.range(options),
     noteRead: (entry) => view.noteRead(entry),
     get reads() {

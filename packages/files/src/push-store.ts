@@ -25,7 +25,7 @@ export async function storePack(
   home: string,
   pack: ResolvedPack,
   wanted: ReadonlySet<string>,
-): Promise<(tx: Transaction) => void> {
+): Promise<(tx: Transaction) => Promise<void>> {
   const needed = placesOf(pack, wanted)
   const depth = createDepths(store, home, pack)
   let batch: Item[] = []
@@ -46,12 +46,12 @@ export async function storePack(
   return (tx) => stage(tx, home, batch)
 }
 
-function stage(tx: Transaction, home: string, batch: readonly Item[]): void {
+async function stage(tx: Transaction, home: string, batch: readonly Item[]): Promise<void> {
   for (const item of batch) {
     // forgotten while it was on its way
     if (item.blob && isErased(tx, home, item.oid)) fail('FORGOTTEN', { home, oid: item.oid })
     if ('value' in item) putEntry(tx, home, item.oid, item.value)
-    else if (!tx.has(key('object', home, item.oid))) putPiecesEntry(tx, home, item.oid, item.size, item.pieces)
+    else if (!tx.has(key('object', home, item.oid))) await putPiecesEntry(tx, home, item.oid, item.size, item.pieces)
   }
 }
 

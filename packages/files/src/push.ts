@@ -34,7 +34,7 @@ export type IncomingPack = {
    * @returns stages the rest, for the transaction that moves the refs
    * @throws as `storePack`
    */
-  store(history: Pick<PushedHistory, 'objects'>): Promise<(tx: Transaction) => void>
+  store(history: Pick<PushedHistory, 'objects'>): Promise<(tx: Transaction) => Promise<void>>
   close(): Promise<void>
 }
 

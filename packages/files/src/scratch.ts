@@ -18,6 +18,10 @@ export function createScratch(view: View): Transaction {
       return JSON.parse(fromUtf8(value) ?? fail('OBJECT_DAMAGED', { key: k })) as T
     },
     has: (k) => get(k) !== undefined,
+    missing: async (keys) => {
+      const below = new Set(await view.missing(keys.filter((k) => !staged.has(k))))
+      return keys.filter((k) => below.has(k) || staged.get(k) === null)
+    },
     range: (options) => view.range(options),
     noteRead: (entry) => view.noteRead(entry),
     get reads() {

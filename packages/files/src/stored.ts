@@ -119,17 +119,22 @@ export function putEntry(tx: Transaction, home: string, oid: string, value: Uint
   tx.put(key('object', home, oid), value)
 }
 
-/** Stage a blob whose deflated stream is cut into rows, which may have been staged before: see {@link putPiece}. @throws CONFLICT where a row is missing */
-export function putPiecesEntry(
+/** Stage a blob whose deflated stream is cut into rows that were staged before: see {@link putPiece}. @throws CONFLICT where a row is missing */
+export async function putPiecesEntry(
   tx: Transaction,
   home: string,
   oid: string,
   size: number,
-  { count, bytes }: Pieces,
-): void {
+  pieces: Pieces,
+): Promise<void> {
   // rows without their list are garbage: a collection may have taken one since it was written
-  for (let at = 0; at < count; at++)
-    if (!tx.has(key('piece', home, oid, at))) fail('CONFLICT', { home, oid, reason: 'piece missing', piece: at })
+  const rows = Array.from({ length: pieces.count }, (_, at) => key('piece', home, oid, at))
+  const [absent] = await tx.missing(rows)
+  if (absent !== undefined) fail('CONFLICT', { home, oid, reason: 'piece missing', piece: rows.indexOf(absent) })
+  putList(tx, home, oid, size, pieces)
+}
+
+function putList(tx: Transaction, home: string, oid: string, size: number, { count, bytes }: Pieces): void {
   const list = Buffer.alloc(PIECES_BYTES)
   list.writeUInt32BE(count, 0)
   list.writeBigUInt64BE(BigInt(bytes), 4)
@@ -234,7 +239,7 @@ function putPieces(tx: Transaction, home: string, oid: string, size: number, str
     const begin = at * LIMITS.pieceBytes
     putPiece(tx, home, oid, at, stream.subarray(begin, begin + LIMITS.pieceBytes))
   }
-  putPiecesEntry(tx, home, oid, size, { count, bytes: stream.byteLength })
+  putList(tx, home, oid, size, { count, bytes: stream.byteLength })
 }
 
 const plainKind = ({ value, start }: StoredEntry): ObjectKind => kindOfCode(value[start] ?? 0) ?? 'blob'

@@ -108,8 +108,8 @@ export async function push(
   try {
     const history = incoming.count === 0 ? checkTips(store, home.id, [tip], all) : incoming.check([tip], all)
     const stage = await incoming.store(history)
-    await store.transact((tx) => {
-      stage(tx)
+    await store.transact(async (tx) => {
+      await stage(tx)
       const head = getRef(tx, home.id, branch)?.commit ?? null
       moveRef(tx, home.id, branch, { expect: head, to: tip, now: NOW })
     })

@@ -37,12 +37,24 @@ export function createView(
       }
     },
     has: (k) => read(k) !== undefined,
+    missing: (keys) => missingOf(db, layers(), keys),
     range: (options) => rangeOf(read, db, layers, options),
     noteRead: (entry) => (list ??= createReadList()).noteRead(entry),
     get reads() {
       return list?.reads ?? []
     },
   }
+}
+
+/** @param layers the own one first, then the others, oldest first */
+async function missingOf(db: Db, layers: readonly Staged[], keys: readonly string[]): Promise<readonly string[]> {
+  const [own, ...others] = layers
+  const above = own === undefined ? [] : [own, ...others.toReversed()]
+  const stagedAt = (k: string) => above.find((layer) => layer.has(k))?.get(k)
+  const onDisk = keys.filter((k) => stagedAt(k) === undefined)
+  const isThere = await db.hasMany([...onDisk])
+  const absent = new Set(onDisk.filter((_, at) => isThere[at] !== true))
+  return keys.filter((k) => absent.has(k) || stagedAt(k) === null)
 }
 
 /** Merge what is on disk with what is staged above it, in key order. */

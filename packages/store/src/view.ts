@@ -22,6 +22,8 @@ export type View = {
   /** @throws OBJECT_DAMAGED where the value is not JSON */
   getJson<T>(key: string): T | undefined
   has(key: string): boolean
+  /** Those of the keys behind which there is nothing. No value is read, so it may be asked for many large ones. */
+  missing(keys: readonly string[]): Promise<readonly string[]>
   /** Pairs in key order. */
   range(options: RangeOptions): AsyncIterable<readonly [string, Uint8Array]>
   noteRead(entry: ReadEntry): void

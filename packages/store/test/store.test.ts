@@ -189,6 +189,10 @@ describe('ranges', () => {
             }
             expect(await pairsOf(tx, options)).toEqual(expected)
           }
+          const asked = [...durable, ...waiting, ...staged].map(({ at }) => root + at).concat(`${root}none`)
+          const absent = asked.filter((k) => !model.has(k))
+          expect(await tx.missing(asked)).toEqual(absent)
+          expect(asked.filter((k) => !tx.has(k))).toEqual(absent)
         })
         await before
       },

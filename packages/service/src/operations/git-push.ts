@@ -66,6 +66,9 @@ type Line = RefChange & {
   landed?: Landed
 }
 
+/** Stages what of the pack is not on the disk yet. */
+type Stage = (tx: Transaction) => Promise<void>
+
 /** A push as all steps of it need it; `refs`: what a reader of a part was shown. */
 type Work = {
   readonly context: Context
@@ -154,7 +157,7 @@ async function takeIn(work: Work, port: MessagePort): Promise<NodeError | undefi
   if (tips().length === 0) {
     // git reads no answer before it has sent everything
     for await (const _ of source) context.signal.throwIfAborted()
-    await conclude(work, undefined, () => undefined)
+    await conclude(work, undefined, async () => undefined)
     return undefined
   }
   const pinned = context.requestId
@@ -242,12 +245,12 @@ function judgeSight(
 }
 
 /** Store what the lines that stand need. @returns stages the rest */
-async function storeFor(work: Work, pack: IncomingPack, history: PushedHistory): Promise<(tx: Transaction) => void> {
+async function storeFor(work: Work, pack: IncomingPack, history: PushedHistory): Promise<Stage> {
   const lines = openLines(work)
   const landings = lines.flatMap(({ landing }) => landing ?? [])
   const isAllLanding = lines.every(({ landing, to }) => landing !== undefined || to === null)
   return pack.count === 0
-    ? () => undefined
+    ? async () => undefined
     : pack.store(isAllLanding ? { objects: blobsOf(landings, history) } : history)
 }
 
@@ -255,11 +258,7 @@ async function storeFor(work: Work, pack: IncomingPack, history: PushedHistory):
  * The transaction of a push: objects, names, record. A line that lost a race is refused alone, but where all stand or
  * fall together, and where a line lands in several steps of which some may have been made.
  */
-async function conclude(
-  work: Work,
-  history: PushedHistory | undefined,
-  stage: (tx: Transaction) => void,
-): Promise<void> {
+async function conclude(work: Work, history: PushedHistory | undefined, stage: Stage): Promise<void> {
   const { context, home, atomic } = work
   const lines = openLines(work)
   if (lines.length === 0) return
@@ -267,7 +266,7 @@ async function conclude(
   try {
     await context.write(
       async (tx) => {
-        stage(tx)
+        await stage(tx)
         for (const line of lines) {
           try {
             await move(tx, context, home, line)
