@@ -9,6 +9,7 @@ import {
   openOwner,
   passphraseOf,
   readOwner,
+  settleOwner,
   type Client,
   type Desk,
 } from '@csb/node'
@@ -56,6 +57,7 @@ function standOf(command: Command): Stand {
     client: () => connect(directory),
     desk: async () => {
       const client = await connect(directory)
+      await settleOwner(directory, client)
       const owner = await openOwner(directory, await passphraseFor(directory))
       return { directory, client, owner, now: systemClock.now() }
     },

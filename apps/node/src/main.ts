@@ -7,6 +7,7 @@ import { agentCommands } from './commands/agents.ts'
 import { authorityCommands } from './commands/authority.ts'
 import { fileCommands } from './commands/files.ts'
 import { gateCommands } from './commands/gate.ts'
+import { keyCommands } from './commands/keys.ts'
 import { leaseCommands } from './commands/leases.ts'
 import { nodeCommands } from './commands/node.ts'
 import { noteCommands } from './commands/notes.ts'
@@ -50,6 +51,7 @@ agentCommands(program)
 peerCommands(program)
 authorityCommands(program)
 leaseCommands(program)
+keyCommands(program)
 gateCommands(program)
 recordCommands(program)
 

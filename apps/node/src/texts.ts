@@ -1,6 +1,7 @@
 /** Every sentence the command says to a person, by key. One catalogue; code holds no prose. */
 
 import { ERROR_TEXTS } from './error-texts.ts'
+import { KEY_TEXTS } from './key-texts.ts'
 import { RECORD_TEXTS } from './record-texts.ts'
 
 const EN = {
@@ -83,7 +84,7 @@ const EN = {
   'init.short': 'That is too short. Try again.',
   'init.done': 'Made {name} in {directory}\n  node   {did}\n  owner  {owner} {ownerDid}\n  home   {home}',
   'init.unsealed.notice':
-    "NOTE: the owner's key is not sealed. Who can read {directory} can act as {owner}.\n      Seal it with: {csb} owner seal{data}",
+    "NOTE: the owner's key is not sealed. Who can read {directory} can act as {owner}.\n      Seal it with: {csb} key seal{data}",
 
   'start.about': 'run the node until it is stopped',
   'start.init': 'make the node first where there is none',
@@ -103,9 +104,6 @@ const EN = {
   'status.address': '  address  {address}',
   'status.copy': '  copy     {home} of {owner}',
 
-  'owner.about': "the owner's key: seal",
-  'owner.seal.about': 'seal it with a passphrase',
-  'owner.sealed': 'Sealed.',
   'owner.passphrase': 'Passphrase of {owner}:',
 
   'note.about': 'notes of the home: add, list, show, rm, restore, forget',
@@ -354,6 +352,8 @@ const EN = {
   'label.file.about': 'label a file or a folder of a branch',
   'label.note.about': 'label a note',
   'label.done': 'Labelled {what} as {label}.',
+
+  ...KEY_TEXTS,
 
   ...RECORD_TEXTS,
 

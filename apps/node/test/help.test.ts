@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { EXIT } from '@csb/core'
 import { csb } from './command.ts'
 
-const GROUPS = ['owner', 'note', 'files', 'agent', 'gate', 'label', 'record']
+const GROUPS = ['key', 'note', 'files', 'agent', 'gate', 'label', 'record']
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
 const rowsOf = (text: string) => text.match(/^ {2}[a-z]+(?= )/gm)?.map((row) => row.trim()) ?? []
 

@@ -80,7 +80,11 @@ const CASES: readonly Case[] = [
   { name: 'record export', args: () => ['--out', join(parent, 'record.jsonl')] },
   { name: 'record witnessed' },
   { name: 'record resume', code: EXIT.input },
-  { name: 'owner seal' },
+  { name: 'key show' },
+  { name: 'key rotate', args: () => ['--unsealed'] },
+  { name: 'key compromise', args: () => ['--yes', '--unsealed'] },
+  { name: 'key take', args: () => [folder, '--unsealed'], code: EXIT.unreachable },
+  { name: 'key seal' },
 ]
 
 /** Whose answers other tests read. */

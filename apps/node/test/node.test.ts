@@ -46,7 +46,7 @@ describe('csb init', () => {
     expect(out).toMatch(
       new RegExp(`^Made cedar in ${directory}\\n  node   did:key:z\\w+\\n  owner  cedar's owner did:key:z`),
     )
-    expect(err).toContain(`Seal it with: csb owner seal --data ${directory}`)
+    expect(err).toContain(`Seal it with: csb key seal --data ${directory}`)
   })
 
   test('twice is refused, and says how to go on', async () => {

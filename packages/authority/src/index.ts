@@ -25,16 +25,28 @@ export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } fro
 export { checkSpoken, type Claim } from './spoken.ts'
 export {
   currentKey,
-  isKeyOf,
+  endVoidGrants,
+  isSameOwner,
   listKeyStatements,
   signCompromise,
   signKeyChange,
+  statementsOn,
   takeKeyStatement,
 } from './key-statement.ts'
 export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
 export { checkFresh, issueStatus, latestStatus, signStatus, statusKeysOf, takeStatus, takeStatuses } from './status.ts'
-export { markTold, noteShown, noteUntold, revocationsOf, untoldPeers, untoldTo, wasShown } from './shown.ts'
+export {
+  markTold,
+  noteShown,
+  noteUntold,
+  noteUntoldBefore,
+  noteUntoldKey,
+  revocationsOf,
+  untoldPeers,
+  untoldTo,
+  wasShown,
+} from './shown.ts'
 export {
   chainsOfHolder,
   createToken,

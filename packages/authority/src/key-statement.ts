@@ -8,7 +8,7 @@
  * @clause L1.3, DEL-003.3.4
  */
 import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, type KeyStatement } from '@csb/core'
-import { key, prefix, type Transaction, type View } from '@csb/store'
+import { key, prefix, tail, type Transaction, type View } from '@csb/store'
 import { checkDocument, checkSigner } from './grant.ts'
 import { refuse } from './reasons.ts'
 import { trust, trusted } from './trust.ts'
@@ -89,6 +89,16 @@ export function currentKey(view: View, did: string): string {
 export const isKeyOf = (view: View, owner: string, did: string): boolean =>
   owner === did || followers(view, owner).includes(did)
 
+/**
+ * Is one of the two keys the other, or did it follow it? Each change is signed by both of its keys, so nobody is led to
+ * an owner, or from one, against the will of either.
+ */
+export const isSameOwner = (view: View, a: string, b: string): boolean => isKeyOf(view, a, b) || isKeyOf(view, b, a)
+
+/** What was said of a key. */
+export const statementsOn = (view: View, did: string): readonly KeyStatement[] =>
+  [changeOf(view, did), compromiseOf(view, did)].filter((statement) => statement !== undefined)
+
 /** Every statement that was taken in. */
 export async function listKeyStatements(view: View): Promise<KeyStatement[]> {
   const found: KeyStatement[] = []
@@ -97,6 +107,25 @@ export async function listKeyStatements(view: View): Promise<KeyStatement[]> {
     if (statement !== undefined) found.push(statement)
   }
   return found
+}
+
+/**
+ * Grants of a key that what was said of it voids, as the status keys they name will say of them: so that they end at
+ * nodes which the statement does not reach, too.
+ * @param did of the key
+ * @param now ms since epoch
+ * @returns how many
+ */
+export async function endVoidGrants(tx: Transaction, did: string, now: number): Promise<number> {
+  let count = 0
+  for await (const [fullKey] of tx.range({ prefix: prefix('grant') })) {
+    const grant = tx.getJson<Grant>(fullKey)
+    if (grant?.delegation.grantor_key !== did || !isVoid(tx, grant)) continue
+    count++
+    const at = key('revoked', tail(fullKey, 'grant'), did)
+    if (!tx.has(at)) tx.putJson(at, { void: did, taken_in_at: now })
+  }
+  return count
 }
 
 function takeChange(tx: Transaction, statement: Change, now: number): void {

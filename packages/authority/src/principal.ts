@@ -10,7 +10,7 @@ import { fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import type { View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
 import type { ChainCache } from './chain-cache.ts'
-import { isKeyOf } from './key-statement.ts'
+import { isSameOwner } from './key-statement.ts'
 import { reasonOf } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
@@ -45,7 +45,7 @@ export type Principal = {
 export type PrincipalOptions = {
   /** did of this node */
   readonly self: string
-  /** did of this node's owner: only leases that begin with it count */
+  /** did of this node's owner: only leases that begin with it, or with another key of that owner, count */
   readonly owner: string
   /** ms since epoch */
   readonly now: number
@@ -120,7 +120,7 @@ function current(view: View, chain: readonly Grant[], options: PrincipalOptions)
       chain,
       now: effectiveNow(view, now),
       audience: self,
-      trustedRoot: (did) => (isKeyOf(view, owner, did) ? { ceiling: 'override' } : undefined),
+      trustedRoot: (did) => (isSameOwner(view, owner, did) ? { ceiling: 'override' } : undefined),
       isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
       mayBeOver: isLooking && chain.every(({ delegation }) => delegation.type !== 'single'),
       ...(options.chains === undefined ? {} : { cache: options.chains }),

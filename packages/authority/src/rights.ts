@@ -7,7 +7,7 @@
 import { EVERY_TAG, LEVELS, type Clearance, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
-import { isKeyOf } from './key-statement.ts'
+import { isSameOwner } from './key-statement.ts'
 import { allows, clearanceOfLease, locationOf, type LeaseAction } from './lease.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
@@ -120,7 +120,7 @@ function verifyHeld(view: View, chain: readonly unknown[], { did, home, self, no
     chain,
     now: effectiveNow(view, now),
     audience: self,
-    trustedRoot: (root) => (isKeyOf(view, home.owner, root) ? { ceiling: 'override' } : undefined),
+    trustedRoot: (root) => (isSameOwner(view, home.owner, root) ? { ceiling: 'override' } : undefined),
     isRevoked: (hash, by, grant) => isRevoked(view, hash, by, grant),
   })
   if (verified.leaf.delegation.grantee_key !== did) refuse('holder_mismatch')

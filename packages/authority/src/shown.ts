@@ -55,7 +55,34 @@ export async function noteUntold(
   return dids
 }
 
-/** Hashes of revoked grants that a peer has not heard of. */
+/**
+ * Something was said of a key: everyone who was shown a grant of it is to hear, and `also`.
+ * @param did of the key
+ * @param also dids of more peers
+ * @param except dids that know already
+ * @returns dids of the peers that are to hear
+ */
+export async function noteUntoldKey(
+  tx: Transaction,
+  did: string,
+  { also, except, now }: { also: readonly string[]; except: readonly string[]; now: number },
+): Promise<string[]> {
+  const dids = new Set(also)
+  for await (const [fullKey] of tx.range({ prefix: prefix('shown') })) {
+    const [hash = '', ...rest] = tail(fullKey, 'shown').split('/')
+    if (tx.getJson<Grant>(key('grant', hash))?.delegation.grantor_key === did) dids.add(rest.join('/'))
+  }
+  const told = [...dids].filter((one) => !except.includes(one))
+  for (const one of told) tx.putJson(key('untold', one, did), { since: now })
+  return told
+}
+
+/** A peer is shown a chain for the first time: what was said of the keys that it begins with goes before it. */
+export function noteUntoldBefore(tx: Transaction, peer: string, dids: readonly string[], now: number): void {
+  for (const did of dids) tx.putJson(key('untold', peer, did), { since: now })
+}
+
+/** Hashes of revoked grants, and dids of keys of which something was said, that a peer has not heard of. */
 export async function untoldTo(view: View, did: string): Promise<string[]> {
   const hashes: string[] = []
   for await (const [fullKey] of view.range({ prefix: prefix('untold', did) })) hashes.push(tail(fullKey, 'untold', did))
@@ -70,8 +97,8 @@ export async function untoldPeers(view: View): Promise<string[]> {
   return [...dids]
 }
 
-/** It has heard. */
-export const markTold = (tx: Transaction, did: string, hash: string): void => tx.del(key('untold', did, hash))
+/** It has heard of that grant or key. */
+export const markTold = (tx: Transaction, did: string, what: string): void => tx.del(key('untold', did, what))
 
 /** The signed words that ended a grant, without what a status key said of it. */
 export async function revocationsOf(view: View, hash: string): Promise<Revocation[]> {

@@ -4,8 +4,8 @@ import type { Store } from '@csb/store'
 import {
   currentKey,
   draftGrant,
-  isKeyOf,
   isRevoked,
+  isSameOwner,
   listKeyStatements,
   principalOf,
   signCompromise,
@@ -122,13 +122,16 @@ describe('an owner changes the key', () => {
     await take(store, change(next, third, CHANGED + 1, 2))
     const view = store.view()
     expect(currentKey(view, owner.did)).toBe(third.did)
-    expect([owner, next, third, stranger].map(({ did }) => isKeyOf(view, owner.did, did))).toEqual([
+    expect([owner, next, third, stranger].map(({ did }) => isSameOwner(view, owner.did, did))).toEqual([
       true,
       true,
       true,
       false,
     ])
-    expect(isKeyOf(view, next.did, owner.did)).toBe(false)
+    expect(isSameOwner(view, third.did, owner.did)).toBe(true)
+    expect(isSameOwner(view, stranger.did, owner.did)).toBe(false)
+    // who came later is no follower of itself: it says nothing of the key that came after it
+    await expect(take(store, signCompromise(third.did, CHANGED, next))).rejects.toMatchObject({ code: 'DENIED' })
   })
 
   test('a key that is not trusted here makes no other one trusted', async () => {

@@ -93,7 +93,8 @@ type Told = Readonly<Record<string, string>>
 type Body = string | AsyncIterable<Uint8Array> | undefined
 type Running = { readonly url: string; readonly pid: number }
 
-function isAlive(pid: number): boolean {
+/** Is there a process of that number? */
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {

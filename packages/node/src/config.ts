@@ -58,6 +58,9 @@ export const defaultDirectory = (env: Environment = process.env): string =>
 /** The passphrase of the owner's key, for machines without a terminal. */
 export const passphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_PASSPHRASE'])
 
+/** The passphrase for a key that is to follow. */
+export const newPassphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_NEW_PASSPHRASE'])
+
 /** Where the person stands: npm starts a script at the root of the checkout, wherever it was called. */
 export const callerDirectory = (env: Environment = process.env): string =>
   (isNpmScript(env) ? given(env['INIT_CWD']) : undefined) ?? process.cwd()

@@ -11,13 +11,19 @@ export const FILES = {
   config: 'config.json',
   nodeKey: 'node.key',
   owner: 'owner.json',
+  ownerNext: 'owner.next.json',
   token: 'owner.token',
   running: 'running.json',
   unfinished: 'init.unfinished',
   database: 'db',
 } as const
 
-const MODES: Partial<Record<keyof typeof FILES, number>> = { nodeKey: 0o600, owner: 0o600, token: 0o600 }
+const MODES: Partial<Record<keyof typeof FILES, number>> = {
+  nodeKey: 0o600,
+  owner: 0o600,
+  ownerNext: 0o600,
+  token: 0o600,
+}
 const MAX_BYTES = 1024 * 1024
 
 export type FileName = keyof typeof FILES

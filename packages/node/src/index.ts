@@ -10,6 +10,7 @@ export {
   commandName,
   defaultDirectory,
   isPlain,
+  newPassphraseOf,
   passphraseOf,
   readSettings,
   type Flags,
@@ -30,6 +31,8 @@ export {
   type Revoked,
 } from './authorise.ts'
 export type { LeaseFor } from './leases.ts'
+export { condemnKey, rotateOwner, settleOwner, type Rotated } from './rotate.ts'
+export { takeOwner } from './take-owner.ts'
 export {
   askToForget,
   decideCard,

@@ -4,12 +4,12 @@
  */
 import { createKeyPair, exportSeed, fail, toBase64Url, validate, type Identity, type KeyPair } from '@csb/core'
 import { rm } from 'node:fs/promises'
-import { appendRecord, createToken, draftGrant, signGrant, storeGrant, tokenHash, trust } from '@csb/authority'
+import { appendRecord, createToken, storeGrant, takeKeyStatement, tokenHash, trust } from '@csb/authority'
 import { createHome, getRef } from '@csb/files'
 import { key, openStore, type Transaction } from '@csb/store'
 import { FILES, makeFolder, pathOf, readJson, readText, removeFile, writeJson, writeText } from './data-folder.ts'
-import { commandLease, nodeLease } from './leases.ts'
-import { createOwner, keepOwner, openOwner, readOwner, type Custody } from './owner.ts'
+import { createOwner, keepOwner, openOwner, readOwner, type Custody, type Kept } from './owner.ts'
+import { ownGrants } from './own-grants.ts'
 
 export type InitOptions = {
   readonly directory: string
@@ -63,7 +63,7 @@ async function checkFree(directory: string): Promise<void> {
 }
 
 type Made = {
-  readonly owner: { readonly name: string; readonly key: KeyPair }
+  readonly owner: Kept
   readonly node: KeyPair
   readonly token: string
 }
@@ -80,9 +80,12 @@ async function writeState(options: InitOptions, made: Made): Promise<Identity> {
       const origin = made.node.did
       const owner = { name: made.owner.name, did: made.owner.key.did }
       const id = joined.home === null ? {} : { id: joined.home }
-      const home = options.withHome ? createHome(tx, { ...id, owner: owner.did, origin, now }).id : null
+      // a home bears the key that its owner began with
+      const [first] = made.owner.statements.flatMap((one) => ('keychange' in one ? [one.keychange.old] : []))
+      const home = options.withHome ? createHome(tx, { ...id, owner: first ?? owner.did, origin, now }).id : null
       const identity = validate('Identity', identityOf(options, made, home))
       trust(tx, { ...owner, ceiling: 'override', clearance: { level: 'sealed', tags: ['*'] } })
+      for (const statement of made.owner.statements) takeKeyStatement(tx, statement, now)
       grantAll(tx, identity, made, joined.did ?? identity.did, now)
       return identity
     })
@@ -110,24 +113,9 @@ const identityOf = (options: InitOptions, { owner, node }: Made, home: string | 
  */
 function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, statusKey: string, now: number): void {
   const from = identity.owner
-  const shared = { type: 'global' as const, from, scope: ['*'], level: 'request' as const, now, ttlMs: null }
-  const node = { name: identity.name, did: identity.did }
-  const nodeGrant = signGrant(
-    draftGrant({ ...shared, to: node, audience: ['*'], maxDepth: 2, statusKey, lease: nodeLease(identity) }),
-    owner.key,
-  )
-  const commandGrant = signGrant(
-    draftGrant({
-      ...shared,
-      to: from,
-      audience: [identity.did],
-      statusKey: identity.did,
-      lease: commandLease(identity),
-    }),
-    owner.key,
-  )
-  const lease = storeGrant(tx, { chain: [nodeGrant] })
-  storeGrant(tx, { chain: [commandGrant], tokenHash: tokenHash(token) })
+  const grants = ownGrants({ identity, owner: owner.key, statusKey, now })
+  const lease = storeGrant(tx, { chain: [grants.node] })
+  storeGrant(tx, { chain: [grants.command], tokenHash: tokenHash(token) })
   tx.putJson(key('meta', 'node-grant'), lease)
   appendRecord(
     tx,
@@ -147,16 +135,16 @@ function grantAll(tx: Transaction, identity: Identity, { owner, token }: Made, s
   )
 }
 
-async function ownerOf(options: InitOptions): Promise<{ name: string; key: KeyPair }> {
+async function ownerOf(options: InitOptions): Promise<Kept> {
   const { directory, custody, join } = options
   if (join === undefined) {
     const name = options.ownerName ?? `${options.name}'s owner`
-    return { name, key: await createOwner(directory, name, custody) }
+    return { name, key: await createOwner(directory, name, custody), statements: [] }
   }
-  const { name } = await readOwner(join.directory)
+  const { name, statements } = await readOwner(join.directory)
   const ownerKey = await openOwner(join.directory, join.passphrase)
-  await keepOwner(directory, name, ownerKey, custody)
-  return { name, key: ownerKey }
+  await keepOwner(directory, { name, key: ownerKey, statements }, custody)
+  return { name, key: ownerKey, statements }
 }
 
 /** The node that is joined: the same home id, so that both hold the same home. */

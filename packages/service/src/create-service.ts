@@ -1,6 +1,6 @@
 /** The service: the registry behind the pipeline, and nothing else. */
 import { fail } from '@csb/core'
-import { createChainCache } from '@csb/authority'
+import { createChainCache, currentKey } from '@csb/authority'
 import { chargeAnswer, meteredPort } from './metering.ts'
 import type { Context, Operation, Parts } from './operation.ts'
 import { createPipeline } from './pipeline.ts'
@@ -8,7 +8,8 @@ import { createFolding } from './refusals.ts'
 import { OPERATIONS } from './registry.ts'
 import type { PerformOptions, Service, ServiceEvent } from './service.ts'
 
-export function createService(parts: Parts): Service {
+export function createService(init: Parts): Service {
+  const parts = withOwner(init)
   const listeners = new Set<(event: ServiceEvent) => void>()
   const emit = (event: ServiceEvent) => {
     for (const listener of listeners) listener(event)
@@ -71,6 +72,17 @@ export function createService(parts: Parts): Service {
 
     close: async () => {
       listeners.clear()
+    },
+  }
+}
+
+/** Who the owner is by now: the key may have changed since the node was made, or started. */
+function withOwner(parts: Parts): Parts {
+  const { identity, store } = parts
+  return {
+    ...parts,
+    get identity() {
+      return { ...identity, owner: { ...identity.owner, did: currentKey(store.view(), identity.owner.did) } }
     },
   }
 }

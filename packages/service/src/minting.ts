@@ -7,7 +7,7 @@
  * @clause L1.2, L1.7
  */
 import { fail, isNodeError, joinLabels, parseLabel, type Grant, type Label } from '@csb/core'
-import { grantHash, grownTaint, hasGrant, hexOf, isKeyOf, takePass, taintLease, taintOf } from '@csb/authority'
+import { grantHash, grownTaint, hasGrant, hexOf, isSameOwner, takePass, taintLease, taintOf } from '@csb/authority'
 import type { Transaction, View } from '@csb/store'
 import type { Wish } from './gate-subjects.ts'
 import { askGate, subjectIfThere } from './gates.ts'
@@ -15,7 +15,7 @@ import { homeOf, type Context, type Effect } from './operation.ts'
 
 /** Is it the owner's own command line that asks? */
 export const isOwner = ({ principal: { did }, identity, store }: Context): boolean =>
-  did !== null && isKeyOf(store.view(), identity.owner.did, did)
+  did !== null && isSameOwner(store.view(), identity.owner.did, did)
 
 /** Does somebody speak through this lease that is neither the owner nor the node? */
 const isSession = (context: Context): boolean =>

@@ -1,22 +1,27 @@
 /**
- * Telling peers that a grant ended: at once those that are reached, the others when they come. Whom nobody can reach is
+ * Telling peers that a grant ended, or what was said of a key: at once those that are reached, the others when they come. Whom nobody can reach is
  * stopped by time alone: nothing goes on in a name without a young word that it still may.
  * @clause L1.3, DEL-003.3.4
  */
-import { LIMITS, deadline, fail, isNodeError, toNodeError, type Grant } from '@csb/core'
+import { LIMITS, deadline, fail, isNodeError, toNodeError, type Grant, type KeyStatement } from '@csb/core'
 import {
   chainsOfHolder,
   findGrant,
   hasGrant,
+  isSameOwner,
+  listKeyStatements,
   markTold,
   noteShown,
+  noteUntoldBefore,
   revocationsOf,
+  statementsOn,
   statusKeysOf,
   trusted,
   untoldPeers,
   untoldTo,
   wasShown,
 } from '@csb/authority'
+import type { View } from '@csb/store'
 import { refreshStatuses } from './freshness.ts'
 import type { Parts } from './operation.ts'
 
@@ -27,16 +32,35 @@ export type Told = {
   readonly name: string | null
 }
 
+export type Heard = { readonly reached: readonly Told[]; readonly unreached: readonly Told[] }
+
 export type Spread = {
   readonly reached: readonly Told[]
   /** `ends_at`: ms since epoch, when what it may still believe ends by itself */
   readonly unreached: readonly (Told & { readonly ends_at: number })[]
 }
 
-/** Remember, before it leaves, to whom a chain is shown. */
+/**
+ * Remember, before it leaves, to whom a chain is shown. Where its origin has changed its key, who sees the new one for the
+ * first time hears of the change before.
+ */
 export async function showing(parts: Parts, did: string, chain: readonly Grant[]): Promise<void> {
-  if (chain.length === 0 || wasShown(parts.store.view(), did, chain)) return
-  await parts.store.transact((tx) => noteShown(tx, did, chain, parts.clock.now()))
+  const view = parts.store.view()
+  if (chain.length === 0 || wasShown(view, did, chain)) return
+  const root = chain[0]?.delegation.grantor_key ?? ''
+  const changed = (await keysSpokenOf(view)).filter((other) => isSameOwner(view, other, root))
+  await parts.store.transact(async (tx) => {
+    await noteShown(tx, did, chain, parts.clock.now())
+    noteUntoldBefore(tx, did, changed, parts.clock.now())
+  })
+  // who does not hear now hears later, and asks for it to be said again
+  if (changed.length > 0) await tellAll(parts, did).catch(() => false)
+}
+
+/** Dids of keys of which something was said. */
+async function keysSpokenOf(view: View): Promise<readonly string[]> {
+  const statements = await listKeyStatements(view)
+  return [...new Set(statements.map((one) => ('keychange' in one ? one.keychange.old : one.compromise.key)))]
 }
 
 /**
@@ -70,9 +94,49 @@ function endOf({ store }: Parts, hash: string, revokedAt: number): number {
  * @returns true where it knows all of them now
  */
 async function tellAll(parts: Parts, did: string): Promise<boolean> {
-  let isAll = true
-  for (const hash of await untoldTo(parts.store.view(), did)) isAll = (await tell(parts, did, hash)) && isAll
+  const all = await untoldTo(parts.store.view(), did)
+  let isAll = await tellOfKeys(
+    parts,
+    did,
+    all.filter((one) => one.startsWith('did:')),
+  )
+  for (const hash of all.filter((one) => !one.startsWith('did:'))) isAll = (await tell(parts, did, hash)) && isAll
   return isAll
+}
+
+/**
+ * Tell one peer of keys: changes in their order, since each is believed for the one before it, then which of the keys are
+ * in other hands, since a later one may say so.
+ */
+async function tellOfKeys(parts: Parts, did: string, keys: readonly string[]): Promise<boolean> {
+  const view = parts.store.view()
+  const said = keys.flatMap((one) => statementsOn(view, one))
+  const timeOf = (statement: KeyStatement) => ('keychange' in statement ? statement.keychange.effective_at : Infinity)
+  for (const statement of said.toSorted((a, b) => timeOf(a) - timeOf(b))) {
+    try {
+      await tellPeer(parts, did, { key_statement: statement }, deadline(LIMITS.revocationTellMs))
+    } catch (error) {
+      const { code, row, details } = toNodeError(error)
+      parts.log('info', 'a word on a key was not taken in', { did, code })
+      // its clock is behind: it will believe it later
+      if (row.retryable || code === 'INTERNAL' || details['reason'] === 'not_yet_valid') return false
+    }
+  }
+  if (keys.length > 0) await parts.store.transact((tx) => keys.forEach((one) => markTold(tx, did, one)))
+  return true
+}
+
+/** Tell some peers of what was said of keys. @returns who has heard; the rest goes on being told */
+export async function spreadKeys(parts: Parts, dids: readonly string[]): Promise<Heard> {
+  const done = await Promise.all(
+    dids.map(async (did) => ({ did, isReached: await tellAll(parts, did).catch(() => false) })),
+  )
+  const view = parts.store.view()
+  const of = (isReached: boolean) =>
+    done
+      .filter((one) => one.isReached === isReached)
+      .map(({ did }) => ({ did, name: trusted(view, did)?.name ?? null }))
+  return { reached: of(true), unreached: of(false) }
 }
 
 async function tell(parts: Parts, did: string, hash: string): Promise<boolean> {

@@ -1,8 +1,11 @@
-import { expect, test } from 'vitest'
-import { createKeyPair } from '@csb/core'
+import { expect, onTestFinished, test } from 'vitest'
+import { createFakeClock, createKeyPair, until } from '@csb/core'
 import {
   createToken,
   draftGrant,
+  grantHash,
+  issueStatus,
+  listKeyStatements,
   signCompromise,
   signGrant,
   signKeyChange,
@@ -11,6 +14,7 @@ import {
   trusted,
   type GrantInit,
 } from '@csb/authority'
+import { startJobs } from '../src/index.ts'
 import { NOW, attach, createHouse, messageOf, type House, type Task } from './house.ts'
 import { createNetwork } from './network.ts'
 
@@ -105,4 +109,92 @@ test('L1.3 a node whose grant is void runs agents again when the key that follow
   const grant = leaseOf(house, { to: { name: house.name, did: house.key.did }, maxDepth: 2, audience: ['*'] })
   await perform('authority.accept', { grant })
   expect(await stateOfRun()).toBe('TASK_STATE_COMPLETED')
+})
+
+test('L1.3 what the new key grants comes in the same batch, and a grant that does not fit leaves nothing', async () => {
+  const house = await createHouse()
+  const token = createToken()
+  const statement = signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW })
+  const compromise = signCompromise(house.owner.did, NOW, next)
+  const node = leaseOf(house, { to: { name: house.name, did: house.key.did }, maxDepth: 2, audience: ['*'] })
+  const command = { grant: leaseOf(house), token_hash: tokenHash(token) }
+  const by = (caller: Parameters<House['service']['perform']>[0], input: object) =>
+    house.service.perform(caller, 'keys.state', input)
+  const before = await house.dump()
+  for (const wrong of [
+    // of the old key, of nobody's, changed after it was signed
+    { ...command, grant: await house.grant({ to: { name: 'x', did: next.did } }) },
+    { ...command, grant: { ...leaseOf(house), authorization_details: [] } },
+    { ...command, grant: { ...node, delegation: { ...node.delegation, level: 'execute' } } },
+  ]) {
+    const kept = await house.dump()
+    await expect(by(house.owning, { statement, compromise, grants: [{ grant: node }, wrong] })).rejects.toMatchObject({
+      code: 'GRANT_INVALID',
+    })
+    expect(await house.dump()).toEqual(kept)
+  }
+  expect(Object.keys(await house.dump()).length).toBeGreaterThanOrEqual(Object.keys(before).length)
+  expect(await listKeyStatements(house.store.view())).toEqual([])
+  await by(house.owning, { statement, compromise, grants: [{ grant: node }, command] })
+  await expect(house.owned('memory.list')).rejects.toMatchObject({ code: 'LEASE_REVOKED' })
+  const now = { kind: 'bearer', token, door: 'http' } as const
+  expect(await house.service.perform(now, 'memory.list', {})).toMatchObject({ items: [] })
+  await attach({ ...house, owned: (name, input) => house.service.perform(now, name, input ?? {}) as never })
+  const sent = await house.service.perform(now, 'agents.send', {
+    agent: 'clerk',
+    params: { message: messageOf('count') },
+  })
+  expect((sent as { task: Task }).task.status.state).toBe('TASK_STATE_COMPLETED')
+})
+
+test('L1.3 who was shown a grant of the key hears, who was away when it comes back, in the order of the keys', async () => {
+  const network = createNetwork()
+  const clock = createFakeClock(NOW)
+  const house = await createHouse({ network, clock })
+  const [near, far] = [await createHouse({ network, clock }), await createHouse({ network, clock })]
+  for (const friend of [near, far]) {
+    await friend.store.transact((tx) => trust(tx, { did: house.owner.did, name: 'Ines', ceiling: 'execute' }))
+    const grant = await house.grant({ to: { name: 'friend', did: friend.key.did } })
+    await house.owned('authority.distribute', { did: friend.key.did, chain: [grant] })
+  }
+  const third = createKeyPair()
+  const says = (friend: House) => listKeyStatements(friend.store.view())
+  const changes = [
+    signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW + 1 }),
+    signKeyChange({ old: next, next: third, seq: 2, effectiveAt: NOW + 2 }),
+  ]
+  network.away.add(far.key.did)
+  clock.advance(10)
+  // the network says of everybody that it is connected: who is away is told later
+  const done = await house.owned<{ reached: { did: string }[]; unreached: { did: string }[] }>('keys.state', {
+    statement: changes[0],
+  })
+  expect(done.reached.map(({ did }) => did)).toEqual([near.key.did])
+  expect(done.unreached.map(({ did }) => did)).toEqual([far.key.did])
+  await house.owned('keys.state', { statement: changes[1] })
+  // said by the newest, of the oldest: believed only when all of the changes are
+  await house.owned('keys.state', { statement: signCompromise(house.owner.did, NOW + 1, third) }).catch(() => undefined)
+  await until(async () => (await says(near)).length === 3, 5_000, 'who is near has heard')
+  const jobs = await startJobs(house.parts, house.service)
+  onTestFinished(() => jobs.stop())
+  network.back(far.key.did)
+  await until(async () => (await says(far)).length === 3, 5_000, 'who was away has heard')
+  expect(trusted(far.store.view(), third.did)).toMatchObject({ name: 'Ines', ceiling: 'execute' })
+})
+
+test('L1.3 grants of a stolen key are called revoked by their status key, for whom the word on the key does not reach', async () => {
+  const house = await createHouse()
+  const grant = await house.grant({
+    to: { name: 'friend', did: createKeyPair().did },
+    type: 'scoped',
+    scope: ['x'],
+    ttlMs: 60_000,
+  })
+  const status = () => house.store.transact((tx) => issueStatus(tx, house.key, house.clock.now()))
+  const before = await status()
+  expect(before.status.revoked).not.toContain(grantHash(grant))
+  await house.owned('keys.state', { statement: signCompromise(house.owner.did, NOW + 1, house.owner) })
+  const after = await status()
+  expect(after.status.revoked).toContain(grantHash(grant))
+  expect(after.status.seq).toBeGreaterThan(before.status.seq)
 })

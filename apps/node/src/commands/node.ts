@@ -1,4 +1,4 @@
-/** csb init, start, status, owner: the node itself. */
+/** csb init, start, status: the node itself. */
 import { basename, dirname } from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { fail, isNodeError, systemClock } from '@csb/core'
@@ -10,7 +10,6 @@ import {
   readOwner,
   readSettings,
   readText,
-  sealOwner,
   serveNode,
   type Custody,
   type Flags,
@@ -19,7 +18,8 @@ import {
 } from '@csb/node'
 import { acting, collect, fromCaller, given, named, passphraseFor, type Stand } from '../context.ts'
 import type { Held } from '../homes.ts'
-import { askSecret, inline } from '../terminal.ts'
+import { newPassphrase } from '../passphrase.ts'
+import { inline } from '../terminal.ts'
 import { vouchedText, type Vouching } from '../vouched.ts'
 import { t } from '../texts.ts'
 
@@ -52,7 +52,6 @@ type Status = {
   readonly record: Vouching
 }
 
-const SHORTEST_PASSPHRASE = 8
 /** The two ports behind it are for peers. */
 const LAST_PORT = 65_533
 
@@ -77,19 +76,6 @@ export function nodeCommands(program: Command): void {
     .action(acting<Starting>(start))
 
   program.command('status').description(t('status.about')).action(acting(status))
-
-  const owner = program.command('owner').description(t('owner.about'))
-  owner
-    .command('seal')
-    .description(t('owner.seal.about'))
-    .action(
-      acting(async ({ directory, out }) => {
-        const { isSealed } = await readOwner(directory)
-        if (isSealed) fail('PASSPHRASE', { reason: 'sealed_already' })
-        await sealOwner(directory, await newPassphrase())
-        out.answer({ sealed: true }, t('owner.sealed'))
-      }),
-    )
 }
 
 const making = (command: Command): Command =>
@@ -109,7 +95,8 @@ function portOf(text: string): number {
 async function make({ directory }: Stand, options: Making): Promise<Initialised> {
   // before a passphrase is asked for, which would be for nothing
   if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
-  const custody: Custody = options.unsealed === true ? 'unsealed' : { passphrase: await newPassphrase() }
+  const custody: Custody =
+    options.unsealed === true ? 'unsealed' : { passphrase: await newPassphrase(passphraseOf(), 'none_given') }
   const join = options.join === undefined ? undefined : fromCaller(options.join)
   const passphrase = join === undefined ? undefined : await passphraseFor(join)
   return initNode({
@@ -127,22 +114,6 @@ async function make({ directory }: Stand, options: Making): Promise<Initialised>
 function nameFor(directory: string): string {
   const isUsual = directory === fromCaller(defaultDirectory()) || dirname(directory) === '/'
   return isUsual ? t('init.my-node') : basename(directory).replace(/^\.+/, '') || t('init.my-node')
-}
-
-/** From the environment, or asked for twice. */
-async function newPassphrase(): Promise<string> {
-  const told = passphraseOf()
-  if (told !== undefined) {
-    if (told.length < SHORTEST_PASSPHRASE) fail('PASSPHRASE', { reason: 'too_short', shortest: SHORTEST_PASSPHRASE })
-    return told
-  }
-  for (;;) {
-    const first = await askSecret(t('init.passphrase', { shortest: SHORTEST_PASSPHRASE }))
-    if (first === undefined) fail('PASSPHRASE', { reason: 'none_given' })
-    if (first.length < SHORTEST_PASSPHRASE) process.stderr.write(`${t('init.short')}\n`)
-    else if (first === (await askSecret(t('init.again')))) return first
-    else process.stderr.write(`${t('init.differ')}\n`)
-  }
 }
 
 function doneText({ directory }: Stand, { identity }: Initialised): string {

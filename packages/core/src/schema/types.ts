@@ -1410,6 +1410,26 @@ export interface KeysState {
 statement: {
 [k: string]: unknown | undefined
 }
+/**
+ * key-statement-v1: taken in after the other, in the same batch
+ */
+compromise?: {
+[k: string]: unknown | undefined
+}
+/**
+ * what the owner's key of then grants to this node and its command line, in the same batch
+ * 
+ * @maxItems 4
+ */
+grants?: {
+grant: {
+[k: string]: unknown | undefined
+}
+/**
+ * sha256: and 64 hex digits
+ */
+token_hash?: string
+}[]
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

@@ -13356,7 +13356,7 @@ return errors === 0;
 validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const KeysState = validate79;
-const schema94 = {"type":"object","properties":{"statement":{"type":"object","description":"key-statement-v1"}},"required":["statement"],"additionalProperties":false};
+const schema94 = {"type":"object","properties":{"statement":{"type":"object","description":"key-statement-v1"},"compromise":{"type":"object","description":"key-statement-v1: taken in after the other, in the same batch"},"grants":{"type":"array","description":"what the owner's key of then grants to this node and its command line, in the same batch","items":{"type":"object","properties":{"grant":{"type":"object"},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false},"maxItems":4}},"required":["statement"],"additionalProperties":false};
 
 function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -13378,7 +13378,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "statement")){
+if(!(((key0 === "statement") || (key0 === "compromise")) || (key0 === "grants"))){
 validate79.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -13387,9 +13387,121 @@ break;
 if(_errs1 === errors){
 if(data.statement !== undefined){
 let data0 = data.statement;
+const _errs2 = errors;
 if(!(data0 && typeof data0 == "object" && !Array.isArray(data0))){
 validate79.errors = [{instancePath:instancePath+"/statement",schemaPath:"#/properties/statement/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.compromise !== undefined){
+let data1 = data.compromise;
+const _errs4 = errors;
+if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
+validate79.errors = [{instancePath:instancePath+"/compromise",schemaPath:"#/properties/compromise/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.grants !== undefined){
+let data2 = data.grants;
+const _errs6 = errors;
+if(errors === _errs6){
+if(Array.isArray(data2)){
+if(data2.length > 4){
+validate79.errors = [{instancePath:instancePath+"/grants",schemaPath:"#/properties/grants/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+const _errs8 = errors;
+if(errors === _errs8){
+if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+let missing1;
+if((data3.grant === undefined) && (missing1 = "grant")){
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+return false;
+}
+else {
+const _errs10 = errors;
+for(const key1 in data3){
+if(!((key1 === "grant") || (key1 === "token_hash"))){
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+return false;
+break;
+}
+}
+if(_errs10 === errors){
+if(data3.grant !== undefined){
+let data4 = data3.grant;
+const _errs11 = errors;
+if(!(data4 && typeof data4 == "object" && !Array.isArray(data4))){
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0+"/grant",schemaPath:"#/properties/grants/items/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid2 = _errs11 === errors;
+}
+else {
+var valid2 = true;
+}
+if(valid2){
+if(data3.token_hash !== undefined){
+let data5 = data3.token_hash;
+const _errs13 = errors;
+if(errors === _errs13){
+if(typeof data5 === "string"){
+if(!pattern9.test(data5)){
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+return false;
+}
+}
+else {
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid2 = _errs13 === errors;
+}
+else {
+var valid2 = true;
+}
+}
+}
+}
+}
+else {
+validate79.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+}
+var valid1 = _errs8 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate79.errors = [{instancePath:instancePath+"/grants",schemaPath:"#/properties/grants/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -14663,7 +14775,7 @@ validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const GateShow = validate89;
 const schema104 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
-const pattern145 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
+const pattern146 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
 
 function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -14697,7 +14809,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern145.test(data0)){
+if(!pattern146.test(data0)){
 validate89.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -14788,7 +14900,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern145.test(data0)){
+if(!pattern146.test(data0)){
 validate90.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -16263,7 +16375,7 @@ validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false}
 
 export const Tombstone = validate107;
 const schema122 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern161 = new RegExp("^[0-9a-f]{16}$", "u");
+const pattern162 = new RegExp("^[0-9a-f]{16}$", "u");
 
 function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
@@ -16370,7 +16482,7 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern161.test(data4)){
+if(!pattern162.test(data4)){
 validate107.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }

@@ -8,7 +8,7 @@ import {
   grantsNamed,
   hasGrant,
   holderOf,
-  isKeyOf,
+  isSameOwner,
   listGrants,
   listTrust,
   noteDeclared,
@@ -90,7 +90,7 @@ function wishOfChain(chain: readonly unknown[]): Wish {
 function isOwnerSigned({ store, identity }: Context, chain: readonly unknown[]): boolean {
   const { delegation } = (chain.at(-1) ?? {}) as Partial<Grant>
   return (
-    typeof delegation?.grantor_key === 'string' && isKeyOf(store.view(), identity.owner.did, delegation.grantor_key)
+    typeof delegation?.grantor_key === 'string' && isSameOwner(store.view(), identity.owner.did, delegation.grantor_key)
   )
 }
 
@@ -181,7 +181,7 @@ export const authorityOperations: readonly Operation[] = [
         context.background(spread(context, target, peers))
         await port.send({ revoked: target })
       } else if (message?.key_statement !== undefined) {
-        knowKey(context, message.key_statement)
+        await knowKey(context, message.key_statement)
         await port.send(await takeStatement(context, message.key_statement))
       } else {
         fail('MALFORMED', { reason: 'a chain, a revocation, a question or a word on a key is needed' })

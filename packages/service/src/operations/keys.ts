@@ -4,11 +4,27 @@
  * @clause L1.3
  */
 import { fail, type KeyStatement } from '@csb/core'
-import { isKeyOf, isRevoked, listKeyStatements, takeKeyStatement, trusted, type verifyChain } from '@csb/authority'
+import {
+  currentKey,
+  endVoidGrants,
+  isRevoked,
+  isSameOwner,
+  listKeyStatements,
+  noteUntoldKey,
+  storeGrant,
+  takeKeyStatement,
+  trusted,
+  verifyChain,
+} from '@csb/authority'
+import { listHomes } from '@csb/files'
 import { key, type Transaction } from '@csb/store'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { spreadKeys } from '../spreading.ts'
 
 const NODE_GRANT = key('meta', 'node-grant')
+
+type Granting = { readonly grant: unknown; readonly token_hash?: string }
+type Stating = { readonly statement: unknown; readonly compromise?: unknown; readonly grants?: readonly Granting[] }
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -31,7 +47,11 @@ export const keyOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
-    run: (context: Context, { statement }: { statement: unknown }) => takeStatement(context, statement),
+    run: async (context: Context, stating: Stating) => {
+      const near = (await context.peers.list()).filter(({ connected }) => connected).map(({ did }) => did)
+      const { told, grants, peers } = await state(context, stating, { also: near, except: [] })
+      return { ...told, ...(grants.length === 0 ? {} : { grants }), ...(await spreadKeys(context, peers)) }
+    },
   },
   {
     name: 'keys.tell',
@@ -57,11 +77,58 @@ export const keyOperations: readonly Operation[] = [
   },
 ]
 
-/** @returns which key it was about, and what was said */
-export async function takeStatement(context: Context, value: unknown): Promise<{ key: string; said: string }> {
-  const taken = await context.write((tx) => takeKeyStatement(tx, value, context.clock.now()), toldOf)
+/** A peer says something of a key that this node knows. @returns which key it was about, and what was said */
+export async function takeStatement(context: Context, statement: unknown) {
+  const from = context.principal.did ?? ''
+  const { told, peers } = await state(context, { statement }, { also: [], except: [from] })
+  context.background(spreadKeys(context, peers))
+  return told
+}
+
+/**
+ * Take in what an owner says of a key, and what the next one grants with it, in one batch: nobody is without a right in
+ * between, and a crash leaves all of it or nothing.
+ * @throws GRANT_INVALID, CONFLICT, DENIED
+ */
+async function state(
+  context: Context,
+  { statement, compromise, grants = [] }: Stating,
+  hearing: { readonly also: readonly string[]; readonly except: readonly string[] },
+) {
+  const now = context.clock.now()
+  const done = await context.write(
+    async (tx) => {
+      const taken = takeKeyStatement(tx, statement, now)
+      const stolen = compromise === undefined ? undefined : takeKeyStatement(tx, compromise, now)
+      const hashes = grants.map((one) => takeGrant(tx, context, one))
+      const { key: about } = toldOf(taken)
+      const ended = await endVoidGrants(tx, about, now)
+      const peers = await noteUntoldKey(tx, about, { ...hearing, now })
+      const told = { ...toldOf(taken), ...(stolen === undefined ? {} : toldOf(stolen), { ended }) }
+      return { told, grants: hashes, peers }
+    },
+    ({ told, grants: kept }) => ({ ...told, ...(kept.length === 0 ? {} : { grants: kept }) }),
+  )
   context.runs.bell.ring()
-  return toldOf(taken)
+  return done
+}
+
+/** What the owner's key of now grants to this node, or to its own command line. @throws GRANT_INVALID */
+function takeGrant(
+  tx: Transaction,
+  { identity, key: own, clock }: Context,
+  { grant, token_hash: token }: Granting,
+): string {
+  const { leaf, leafHash, lease } = verifyChain({
+    chain: [grant],
+    now: clock.now(),
+    audience: own.did,
+    isRevoked: (hash, by, one) => isRevoked(tx, hash, by, one),
+    trustedRoot: (did) => (did === currentKey(tx, identity.owner.did) ? { ceiling: 'override' } : undefined),
+  })
+  storeGrant(tx, { chain: [leaf], ...(token === undefined ? {} : { tokenHash: token }) })
+  if (leaf.delegation.grantee_key === own.did && lease !== null) tx.putJson(NODE_GRANT, leafHash)
+  return leafHash
 }
 
 /** A node whose own grant is void, as after its owner's key was stolen, lives by the next one its owner gives it. */
@@ -71,16 +138,19 @@ export function replaceNodeGrant(
   { leaf, leafHash, lease, rootDid }: ReturnType<typeof verifyChain>,
 ): void {
   const before = tx.getJson<string>(NODE_GRANT)
-  const isNext = leaf.delegation.grantee_key === own.did && lease !== null && isKeyOf(tx, identity.owner.did, rootDid)
+  const isNext =
+    leaf.delegation.grantee_key === own.did && lease !== null && isSameOwner(tx, identity.owner.did, rootDid)
   if (isNext && before !== undefined && isRevoked(tx, before)) tx.putJson(NODE_GRANT, leafHash)
 }
 
-/** Strangers' keys are no concern of this node. @throws DENIED */
-export function knowKey({ view, identity }: Context, value: unknown): void {
+/** Strangers' keys are no concern of this node: those of its owner, of whom it trusts, and of homes kept here are. @throws DENIED */
+export async function knowKey({ view, identity }: Context, value: unknown): Promise<void> {
   const { keychange, compromise } = (value ?? {}) as { keychange?: { old?: unknown }; compromise?: { key?: unknown } }
   const did = keychange?.old ?? compromise?.key
+  const owners = [identity.owner.did, ...(await listHomes(view)).map(({ owner }) => owner)]
   const isKnown =
-    typeof did === 'string' && (trusted(view, did) !== undefined || isKeyOf(view, identity.owner.did, did))
+    typeof did === 'string' &&
+    (trusted(view, did) !== undefined || owners.some((owner) => isSameOwner(view, owner, did)))
   if (!isKnown) fail('DENIED', { reason: 'that key is not known here' })
 }
 
