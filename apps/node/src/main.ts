@@ -44,6 +44,9 @@ const program = new Command('csb')
   })
   .addHelpText('after', t('help.after'))
 
+// everybody knows it, and the whole help has to fit a screen
+program.options.find(({ long }) => long === '--version')?.hideHelp()
+
 nodeCommands(program)
 noteCommands(program)
 fileCommands(program)
