@@ -35,7 +35,7 @@ export { checkTips, receivePack, type IncomingPack } from './push.ts'
 export { groundOf, stepsOf, type PushedStep } from './push-steps.ts'
 export { type PushedHistory, type PushRules } from './push-check.ts'
 export { commonOf, hasForgotten, isEnough, planFetch, type FetchRequest } from './fetch-plan.ts'
-export { packFor } from './pack-write.ts'
+export { packBytes, packFor, type PackStart } from './pack-write.ts'
 export { createHistory } from './history.ts'
 export { createObjectView } from './object-view.ts'
 export {

@@ -10,6 +10,8 @@ export type OidList = {
   find(oid: Uint8Array, at?: number): number
   /** the id of a number, hex */
   hex(number: number): string
+  /** A list of its own with the ids of both, these first. */
+  with(others: OidList): OidList
 }
 
 /** @param oidBytes 20 or 32 */
@@ -53,5 +55,11 @@ export function createOidList(oidBytes: number): OidList {
     },
     find: (oid, at = 0) => table[slotOf(oid, at)] ?? FREE,
     hex: (number) => ids.toString('hex', number * oidBytes, (number + 1) * oidBytes),
+    with: (others) => {
+      const both = createOidList(oidBytes)
+      for (let number = 0; number < size; number++) both.add(ids, number * oidBytes)
+      for (let number = 0; number < others.size; number++) both.add(Buffer.from(others.hex(number), 'hex'))
+      return both
+    },
   }
 }

@@ -7,16 +7,28 @@ import { fail } from '@csb/core'
 import { key, type View } from '@csb/store'
 import { CODES, encodeHeader } from './entry.ts'
 import type { FetchPlan } from './fetch-plan.ts'
-import { hashOf, isErased, readObject } from './objects.ts'
+import { hashOf, isErased, readObject, type HashName } from './objects.ts'
 import { createObjectView } from './object-view.ts'
 import { createOidList, type OidList } from './oid-list.ts'
 import { bodyOf, parseEntry, pieceAt, piecesOf, wholeEntry, type StoredEntry } from './stored.ts'
 import { listTags } from './tags.ts'
 
+/** Entries of an earlier pack without tags, and the ids of what is in them: they go first, and none of it goes twice. */
+export type PackStart = {
+  readonly oids: OidList
+  readonly entries: readonly Uint8Array[]
+}
+
 export type OutgoingPack = {
-  readonly objects: number
-  /** In chunks of 64 KiB and more. @throws OBJECT_DAMAGED, FORGOTTEN where something was forgotten meanwhile */
-  bytes(): AsyncGenerator<Uint8Array>
+  /** of all that goes, the start as well */
+  readonly oids: OidList
+  /** how many of them are of kind tag */
+  readonly tags: number
+  /**
+   * What stands between head and checksum, in chunks of 64 KiB and more, the start first.
+   * @throws OBJECT_DAMAGED, FORGOTTEN where something was forgotten meanwhile
+   */
+  entries(): Iterable<Uint8Array>
 }
 
 export type PackOptions = {
@@ -24,8 +36,11 @@ export type PackOptions = {
   readonly thin: boolean
   /** tags of commits that are sent go along */
   readonly includeTags: boolean
+  /** All of it lies behind what is asked for, and the plan is of what does not. */
+  readonly start?: PackStart
 }
 
+const HEAD_BYTES = 12
 const CHUNK_BYTES = 64 * 1024
 const FOLDER_DIGIT = 0x34
 const LINK_DIGIT = 0x36
@@ -33,23 +48,50 @@ const SPACE = 0x20
 
 /** Find out which objects go. @throws NOT_FOUND, OBJECT_DAMAGED */
 export async function packFor(view: View, home: string, plan: FetchPlan, options: PackOptions): Promise<OutgoingPack> {
+  const { start } = options
   const oidBytes = hashOf(view, home) === 'sha1' ? 20 : 32
-  const theirs = createOidList(oidBytes)
+  const theirs = start?.oids ?? createOidList(oidBytes)
   const sent = createOidList(oidBytes)
   // a walk wants bodies that are remembered, what goes out is what lies there
   const seen = createObjectView(view, home)
-  for (const { tree } of plan.edges) markTree(seen, home, Buffer.from(tree, 'hex'), theirs, undefined)
-  for (const { oid } of plan.commits) sent.add(Buffer.from(oid, 'hex'))
-  for (const { tree } of plan.commits) markTree(seen, home, Buffer.from(tree, 'hex'), sent, theirs)
-  const tags = options.includeTags
-    ? (await listTags(view, home)).filter(({ commit }) => sent.find(Buffer.from(commit, 'hex')) >= 0)
-    : []
-  for (const oid of [...plan.tags, ...tags.flatMap((tag) => (tag.oid === tag.commit ? [] : tag.oid))])
-    sent.add(Buffer.from(oid, 'hex'))
-  return {
-    objects: sent.size,
-    bytes: () => chunked(entriesOf(view, home, sent, options.thin ? theirs : undefined), hashOf(view, home)),
+  if (start === undefined)
+    for (const { tree } of plan.edges) markTree(seen, home, Buffer.from(tree, 'hex'), theirs, undefined)
+  for (const { oid } of plan.commits) {
+    // where clocks ran far backwards a plan has commits that lie behind the start after all
+    const commit = Buffer.from(oid, 'hex')
+    if (start === undefined || start.oids.find(commit) < 0) sent.add(commit)
   }
+  for (const { tree } of plan.commits) markTree(seen, home, Buffer.from(tree, 'hex'), sent, theirs)
+  const isSent = (oid: string): boolean =>
+    sent.find(Buffer.from(oid, 'hex')) >= 0 || (start?.oids.find(Buffer.from(oid, 'hex')) ?? -1) >= 0
+  const tags = options.includeTags ? (await listTags(view, home)).filter(({ commit }) => isSent(commit)) : []
+  const named = new Set([...plan.tags, ...tags.flatMap((tag) => (tag.oid === tag.commit ? [] : tag.oid))])
+  for (const oid of named) sent.add(Buffer.from(oid, 'hex'))
+  const bases = options.thin || start !== undefined ? theirs : undefined
+  return {
+    oids: start === undefined ? sent : start.oids.with(sent),
+    tags: named.size,
+    entries: function* () {
+      yield* start?.entries ?? []
+      yield* chunked(entriesOf(view, home, sent, bases))
+    },
+  }
+}
+
+/** A pack of so many objects: its head, its entries, its checksum. */
+export function* packBytes(hash: HashName, objects: number, entries: Iterable<Uint8Array>): Generator<Uint8Array> {
+  const sum = createHash(hash)
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.write('PACK')
+  head.writeUInt32BE(2, 4)
+  head.writeUInt32BE(objects, 8)
+  sum.update(head)
+  yield head
+  for (const chunk of entries) {
+    sum.update(chunk)
+    yield chunk
+  }
+  yield sum.digest()
 }
 
 /**
@@ -77,11 +119,6 @@ export function markTree(view: View, home: string, root: Uint8Array, into: OidLi
 const isLinkElsewhere = (body: Buffer, at: number): boolean => body[at + 1] === LINK_DIGIT && body[at + 6] === SPACE
 
 function* entriesOf(view: View, home: string, sent: OidList, theirs: OidList | undefined): Generator<Uint8Array> {
-  const head = Buffer.alloc(12)
-  head.write('PACK')
-  head.writeUInt32BE(2, 4)
-  head.writeUInt32BE(sent.size, 8)
-  yield head
   for (let number = 0; number < sent.size; number++) {
     const oid = sent.hex(number)
     const entry = entryOf(view, home, oid)
@@ -116,27 +153,21 @@ function* piecesEntry(view: View, home: string, oid: string, entry: StoredEntry)
   for (let at = 0; at < count; at++) yield pieceAt(view, home, oid, at)
 }
 
-/** Small entries together, the checksum behind the last one. */
-async function* chunked(entries: Iterable<Uint8Array>, name: 'sha1' | 'sha256'): AsyncGenerator<Uint8Array> {
-  const hash = createHash(name)
+/** Small entries together. */
+function* chunked(entries: Iterable<Uint8Array>): Generator<Uint8Array> {
   let held: Uint8Array[] = []
   let heldBytes = 0
   for (const entry of entries) {
     if (heldBytes === 0 && entry.byteLength >= CHUNK_BYTES) {
-      hash.update(entry)
       yield entry
       continue
     }
     held.push(entry)
     heldBytes += entry.byteLength
     if (heldBytes < CHUNK_BYTES) continue
-    const chunk = Buffer.concat(held)
+    yield Buffer.concat(held)
     held = []
     heldBytes = 0
-    hash.update(chunk)
-    yield chunk
   }
-  const last = Buffer.concat(held)
-  hash.update(last)
-  yield Buffer.concat([last, hash.digest()])
+  if (heldBytes > 0) yield Buffer.concat(held)
 }

@@ -1,17 +1,27 @@
 /**
- * Packs for those who come new, kept for the next one: a home is cloned again and again as it is. In memory only, few
- * and small; one that was made before something was forgotten is not given out and not kept.
+ * Packs for those who come new, kept for the next one: a home is cloned again and again as it is, or with little more
+ * behind it. In memory only, few and small; one that was made before something was forgotten is not given out and not
+ * kept.
  */
-export type KeptPack = {
+import type { PackStart } from '@csb/files'
+
+export type KeptPack = PackStart & {
+  /** how many objects of kind tag are in it */
+  readonly tags: number
+  /** what was asked for */
+  readonly wants: readonly string[]
   /** where the history in it ends */
   readonly shallow: readonly string[]
-  readonly objects: number
-  readonly chunks: readonly Uint8Array[]
 }
 
 export type PackCache = {
   /** @param epoch changes when something is forgotten: what was made before is dropped */
   find(home: string, epoch: number, wish: string): KeptPack | undefined
+  /**
+   * The one kept last of those that are whole, without tags, and all of whose wants lie behind something.
+   * @param isBehind asked for ids of commits and tags
+   */
+  findBehind(home: string, epoch: number, isBehind: (oid: string) => boolean): KeptPack | undefined
   /** Nothing happens where it is too large. */
   keep(home: string, epoch: number, wish: string, pack: KeptPack): void
 }
@@ -30,8 +40,13 @@ export function createPackCache(): PackCache {
       drop(home, epoch)
       return packs.get(`${home} ${wish}`)?.pack
     },
+    findBehind: (home, epoch, isBehind) => {
+      drop(home, epoch)
+      const those = [...packs.values()].filter((kept) => kept.home === home).map(({ pack }) => pack)
+      return those.findLast(({ shallow, tags, wants }) => shallow.length + tags === 0 && wants.every(isBehind))
+    },
     keep: (home, epoch, wish, pack) => {
-      const bytes = pack.chunks.reduce((sum, { byteLength }) => sum + byteLength, 0)
+      const bytes = pack.entries.reduce((sum, { byteLength }) => sum + byteLength, 0)
       if (bytes > KEPT_PACK_BYTES) return
       packs.delete(`${home} ${wish}`)
       packs.set(`${home} ${wish}`, { home, epoch, pack })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createFakeClock } from '@csb/core'
-import { createHome, getRef, receivePack } from '@csb/files'
+import { createHome, eraseVersions, getRef, packFor, planFetch, receivePack } from '@csb/files'
 import { NOW, createHouse, type House } from './house.ts'
 
 const DAY = 24 * 3_600_000
@@ -50,6 +50,36 @@ describe('a fetch', () => {
     // and afterwards it goes
     expect(await house.owned('files.gc')).toMatchObject({ removed: 5 * 4 })
     expect(house.parts.runs.holds.of(house.home)).toEqual([])
+  })
+
+  test('of a branch that grew begins with what was sent before, and gets of another branch nothing', async () => {
+    const house = await createHouse()
+    const { home, store } = house
+    /** What is sent, and what would be if nothing had been sent before. */
+    const fetched = async (branch: string): Promise<readonly [number, number]> => {
+      const want = getRef(store.view(), home, branch)?.commit ?? ''
+      const pack = await fetchWhile(house, want, () => Promise.resolve())
+      const plan = await planFetch(store.view(), home, { wants: [want], haves: [], shallow: [] })
+      const { oids } = await packFor(store.view(), home, plan, { thin: false, includeTags: false })
+      return [await objectsOf(house, pack), oids.size]
+    }
+    await write(house, 'first')
+    await write(house, 'second')
+    // two commits with two folders and a file each, and the root of the home
+    expect(await fetched('runs/one')).toEqual([2 * 4 + 2, 2 * 4 + 2])
+    // a commit whose folders and file were sent two commits ago, and one with new ones
+    await write(house, 'first')
+    await write(house, 'third')
+    expect(await fetched('runs/one')).toEqual([10 + 1 + 4, 10 + 1 + 4])
+    await house.owned('files.write', { branch: 'runs/two', path: 'docs/a.md', text: 'other' })
+    expect(await fetched('runs/two')).toEqual([4 + 2, 4 + 2])
+    // what was forgotten is not begun with
+    await store.transact((tx) => eraseVersions(tx, home, 'docs/a.md'))
+    await house.owned('files.write', { branch: 'runs/one', path: 'docs/a.md', delete: true })
+    await house.owned('files.write', { branch: 'runs/one', path: 'docs/b.md', text: 'new' })
+    const [sent, whole] = await fetched('runs/one')
+    expect(sent).toBe(whole)
+    expect(sent).toBeLessThan(8)
   })
 
   test('that is broken off, or asks for what is not here, holds nothing back', async () => {

@@ -9,6 +9,7 @@ import {
   getHome,
   hasForgotten,
   isEnough,
+  packBytes,
   packFor,
   planFetch,
   seesEverything,
@@ -45,6 +46,8 @@ export type FetchEvent =
 
 /** Commits that are looked at to find out whether a client has told enough. */
 const ENOUGH_COMMITS = 5_000
+/** Commits behind which a pack that is kept is not looked for. */
+const START_COMMITS = 500
 
 const reading = (action: 'list' | 'read') => (input: Home, parts: Parts) => ({
   location: locationOf(parts, homeOf(input, parts)),
@@ -101,34 +104,42 @@ async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGe
   else yield* partPack(context, home, input, requestOf(input, common, refs), isGoing)
 }
 
-/** For a client that has nothing; the same is sent to the next one. */
+/** For a client that has nothing; the same is sent to the next one, and more behind it where there is more. */
 async function* wholePack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
   const { runs, store } = context
   const epoch = epochOf(store.view(), home)
   const wish = `${[...input.wants].sort().join(' ')} ${input.include_tags === true ? 'tags' : ''}`
   const known = runs.packs.find(home, epoch, wish)
-  const pack = known ?? (await makePack(context, home, input))
+  const pack = known ?? (await makePack(context, home, input, epoch))
   yield { kind: 'ends', shallow: pack.shallow, unshallow: [] }
-  yield { kind: 'progress', text: `Sending ${pack.objects} objects` }
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of pack.chunks) {
-    context.signal.throwIfAborted()
-    bytes += chunk.byteLength
-    if (bytes <= KEPT_PACK_BYTES) chunks.push(chunk)
-    yield { kind: 'pack', bytes: chunk }
-  }
-  if (known === undefined && bytes <= KEPT_PACK_BYTES) {
-    runs.packs.keep(home, epoch, wish, { shallow: pack.shallow, objects: pack.objects, chunks })
-  }
+  const entries: Uint8Array[] = []
+  yield* sendPack(context, home, pack.oids.size, noted(pack.entries, entries))
+  if (known === undefined) runs.packs.keep(home, epoch, wish, { ...pack, entries })
 }
 
-async function makePack(context: Context, home: string, input: Fetch) {
+/** A pack that is not kept yet; where all of one that is belongs to it, it begins with that one. */
+async function makePack(context: Context, home: string, input: Fetch, epoch: number) {
   const view = context.store.view()
-  const request = { wants: input.wants, haves: [], shallow: [] }
-  const plan = await planFetch(createObjectView(view, home), home, request)
-  const pack = await packFor(view, home, plan, { thin: false, includeTags: input.include_tags === true })
-  return { shallow: plan.shallow, objects: pack.objects, chunks: pack.bytes() }
+  const seen = createObjectView(view, home)
+  const { wants } = input
+  const isBehind = (oid: string): boolean => wants.some((want) => isEnough(seen, home, [want], [oid], START_COMMITS))
+  const start = context.runs.packs.findBehind(home, epoch, isBehind)
+  const since = await planFetch(seen, home, { wants, haves: start?.wants ?? [], shallow: [] })
+  const isWhole = start === undefined || since.shallow.length === 0
+  const plan = isWhole ? since : await planFetch(seen, home, { wants, haves: [], shallow: [] })
+  const options = { thin: false, includeTags: input.include_tags === true }
+  const pack = await packFor(view, home, plan, isWhole && start !== undefined ? { ...options, start } : options)
+  return { wants, shallow: plan.shallow, tags: pack.tags, oids: pack.oids, entries: pack.entries() }
+}
+
+/** The same, noted as they go by: what is kept, and the first that is too much. */
+function* noted(entries: Iterable<Uint8Array>, into: Uint8Array[]): Generator<Uint8Array> {
+  let bytes = 0
+  for (const entry of entries) {
+    if (bytes <= KEPT_PACK_BYTES) into.push(entry)
+    bytes += entry.byteLength
+    yield entry
+  }
 }
 
 async function* partPack(
@@ -144,9 +155,18 @@ async function* partPack(
   if (!isGoing) return
   const options = { thin: input.thin === true, includeTags: input.include_tags === true }
   const pack = await packFor(view, home, plan, options)
-  yield { kind: 'progress', text: `Sending ${pack.objects} objects` }
-  for await (const bytes of pack.bytes()) {
-    context.signal.throwIfAborted()
+  yield* sendPack(context, home, pack.oids.size, pack.entries())
+}
+
+async function* sendPack(
+  { store, signal }: Context,
+  home: string,
+  objects: number,
+  entries: Iterable<Uint8Array>,
+): AsyncGenerator<FetchEvent> {
+  yield { kind: 'progress', text: `Sending ${objects} objects` }
+  for (const bytes of packBytes(getHome(store.view(), home).hash, objects, entries)) {
+    signal.throwIfAborted()
     yield { kind: 'pack', bytes }
   }
 }
