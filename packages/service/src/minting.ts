@@ -18,7 +18,7 @@ export const isOwner = ({ principal: { did }, identity, store }: Context): boole
   did !== null && isSameOwner(store.view(), identity.owner.did, did)
 
 /** Does somebody speak through this lease that is neither the owner nor the node? */
-const isSession = (context: Context): boolean =>
+export const isSession = (context: Context): boolean =>
   context.principal.leaseHash !== null && context.principal.kind !== 'node' && !isOwner(context)
 
 /**

@@ -15,6 +15,7 @@ import {
   trust,
   type Card,
 } from '@csb/authority'
+import { getRef } from '@csb/files'
 import { notePath } from '@csb/memory'
 import { key } from '@csb/store'
 import type { Caller, MessagePort } from '../src/index.ts'
@@ -202,6 +203,7 @@ describe('what taints a session', () => {
   const reads: readonly [string, (house: House, id: string) => readonly [string, object]][] = [
     ['a note', (_house, id) => ['memory.get', { id }]],
     ['a list of notes', () => ['memory.list', {}]],
+    ['the names of files', () => ['files.list', { branch: 'memory' }]],
     ['a file', (_house, id) => ['files.read', { branch: 'memory', path: notePath(id) }]],
   ]
   test.each(reads)('%s of integrity external, whatever is read beside it', async (_, read) => {
@@ -213,6 +215,39 @@ describe('what taints a session', () => {
     await house.service.perform(session, operation, input)
     expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external', reads: { length: 1 } })
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
+  })
+
+  test.each<[string, Partial<Lease>, (house: House, session: Caller) => AsyncIterable<unknown>]>([
+    [
+      'a clone by git',
+      {},
+      (house, session) => {
+        const wants = [getRef(house.store.view(), house.home, 'memory')?.commit ?? '']
+        return house.service.open(session, 'git.fetch', { wants, done: true })
+      },
+    ],
+    [
+      'an export',
+      { branches: ['*'], labels_max: 'sealed', label_tags: ['*'] },
+      (house, session) => house.service.open(session, 'files.export', {}),
+    ],
+  ])('%s, before its first byte is there', async (_, lease, open) => {
+    const house = await createHouse()
+    await remember(house, 'from outside')
+    const session = await holdingIn(house, { ...LEASE, branches: ['*'], ...lease })
+    expect(await codeOf(attenuate(house, session))).toBe('done')
+    for await (const _ of open(house, session)) break
+    expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external' })
+    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
+  })
+
+  test('a clone of another branch does not', async () => {
+    const house = await createHouse()
+    await remember(house, 'from outside')
+    const session = await holdingIn(house, { ...LEASE, branches: ['*'], labels_max: 'sealed', label_tags: ['*'] })
+    const wants = [getRef(house.store.view(), house.home, 'main')?.commit ?? '']
+    for await (const _ of house.service.open(session, 'git.fetch', { wants, done: true })) continue
+    expect(await codeOf(attenuate(house, session))).toBe('done')
   })
 
   test('nothing else: what the owner or an agent wrote, what may not be seen, what others have read', async () => {

@@ -6,8 +6,10 @@
 import { EVERY_TAG, dominates, fail, type Label, type Lease } from '@csb/core'
 import { checkEvidence, evidenceOf } from '@csb/authority'
 import { beginExport, importArchive, resumeExport, streamExport, type Imported } from '@csb/files'
-import { exportSources, finishErasures, settleImport } from '@csb/guard'
+import { exportSources, settleImport } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
+import { takeInBranches } from '../bulk-reads.ts'
+import { finishForgetting } from '../forgetting.ts'
 import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -66,6 +68,7 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
       ? await beginExport(store, home, SOURCES, clock.now())
       : await resumeExport(store, home, SOURCES, input.export)
   const { id, bytes, objects } = begun
+  await takeInBranches(context, home, () => true)
   if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
   await context.write(
     () => undefined,
@@ -107,7 +110,7 @@ async function importHome(context: Context, _input: object, port: MessagePort): 
       }),
     onProgress: (objects) => void port.send({ kind: 'progress', objects } satisfies ImportEvent).catch(() => undefined),
   })
-  await finishErasures(store)
+  await finishForgetting(store)
   await port.send({ kind: 'done', ...effectOf(done) } satisfies ImportEvent)
   await port.close()
 }

@@ -24,6 +24,7 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
+import { takeIn } from '../bulk-reads.ts'
 import { labelOfSession } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -124,7 +125,10 @@ export const filesOperations: readonly Operation[] = [
         ...item,
         label: labelOfFile(view, { home, branch: input.branch, ...item }),
       }))
-      return { items: shownOf(labelled, (item) => isShown(context, input, item)) }
+      const shown = shownOf(labelled, (item) => isShown(context, input, item))
+      // a name is content too
+      for (const { path, oid, label } of shown) takeIn(context, { home, path, oid, label })
+      return { items: shown }
     },
   },
   {

@@ -15,6 +15,7 @@ import {
   seesEverything,
   type FetchRequest,
 } from '@csb/files'
+import { takeInBranches } from '../bulk-reads.ts'
 import { checkWants, refsSeen, type SeenRef } from '../git-view.ts'
 import { KEPT_PACK_BYTES } from '../pack-cache.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
@@ -43,6 +44,8 @@ export type FetchEvent =
   | { readonly kind: 'ends'; readonly shallow: readonly string[]; readonly unshallow: readonly string[] }
   | { readonly kind: 'progress'; readonly text: string }
   | { readonly kind: 'pack'; readonly bytes: Uint8Array }
+
+const BRANCHES = 'refs/heads/'
 
 /** Commits that are looked at to find out whether a client has told enough. */
 const ENOUGH_COMMITS = 5_000
@@ -92,6 +95,7 @@ async function* fetchPack(context: Context, home: string, input: Fetch): AsyncGe
 async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
   const refs = await refsSeen(context, home)
   checkWants(context, home, input.wants, refs)
+  await takeInBranches(context, home, wantedOf(refs, input.wants))
   const view = createObjectView(context.store.view(), home)
   const common = seenOf(context, home, commonOf(view, home, input.haves ?? []), refs)
   const ready = input.done !== true && isEnough(view, home, input.wants, common, ENOUGH_COMMITS)
@@ -102,6 +106,16 @@ async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGe
   const isNew = common.length === 0 && !isDeepening && (input.shallow ?? []).length === 0
   if (isNew) yield* wholePack(context, home, input)
   else yield* partPack(context, home, input, requestOf(input, common, refs), isGoing)
+}
+
+/** Branches that lead to what is wanted, by name; all of them where something lies behind a name. */
+function wantedOf(refs: readonly SeenRef[], wants: readonly string[]): (branch: string) => boolean {
+  const wanted = new Set(wants)
+  const names = new Set(refs.filter(({ oid }) => wanted.has(oid)).map(({ name }) => name))
+  const tips = new Set(refs.filter(({ name }) => name.startsWith(BRANCHES)).map(({ oid }) => oid))
+  const isAll = wants.some((want) => !tips.has(want))
+  const seen = new Set(refs.map(({ name }) => name))
+  return (branch) => (isAll ? seen : names).has(`${BRANCHES}${branch}`)
 }
 
 /** For a client that has nothing; the same is sent to the next one, and more behind it where there is more. */

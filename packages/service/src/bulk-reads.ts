@@ -1,0 +1,42 @@
+/**
+ * What a session sees of whole branches at once, by a clone or an export: nobody notes each file then, and what lies
+ * there from outside taints all the same. By the labels of each branch, those of files that are gone from it too, since
+ * its history goes along.
+ * @clause L1.7
+ */
+import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
+import { MEMORY, listRefs, readCommit, readLabels } from '@csb/files'
+import { listStates } from '@csb/memory'
+import type { ReadEntry } from '@csb/store'
+import { isSession } from './minting.ts'
+import type { Context } from './operation.ts'
+
+/**
+ * Taint the session with what branches hold from outside and it may see. Durable before the next bytes are answered.
+ * @param isSeen by the name of a branch
+ */
+export async function takeInBranches(
+  context: Context,
+  home: string,
+  isSeen: (branch: string) => boolean,
+): Promise<void> {
+  if (!isSession(context)) return
+  const view = context.store.view()
+  for (const { branch, commit } of await listRefs(view, home)) {
+    if (!isSeen(branch)) continue
+    const labels = readLabels(view, home, readCommit(view, home, commit).tree)
+    const named =
+      labels === undefined
+        ? [['', MOST_RESTRICTIVE] as const]
+        : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
+    for (const [path, label] of named) takeIn(context, { home, path: `${branch}:${path}`, oid: commit, label })
+    if (branch === MEMORY)
+      for await (const { path, oid, label } of listStates(view, home))
+        takeIn(context, { home, path, oid, label: parseLabel(label) })
+  }
+}
+
+/** Taint the session with one thing that it is shown, though it did not read it. */
+export function takeIn({ clearance, outside }: Context, entry: ReadEntry): void {
+  if (entry.label.integrity === 'external' && dominates(clearance, entry.label)) outside.push(entry)
+}
