@@ -236,7 +236,9 @@ describe('what taints a session', () => {
     await remember(house, 'from outside')
     const session = await holdingIn(house, { ...LEASE, branches: ['*'], ...lease })
     expect(await codeOf(attenuate(house, session))).toBe('done')
-    for await (const _ of open(house, session)) break
+    const stream = open(house, session)[Symbol.asyncIterator]()
+    await stream.next()
+    await stream.return?.()
     expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external' })
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
   })
