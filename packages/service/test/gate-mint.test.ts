@@ -55,12 +55,15 @@ async function tainted() {
   return { house, session, id, clock }
 }
 
+/** Everything but the record and the cards. */
+const dump = (house: House) => house.dump((fullKey) => /^(?:r[hpncr]|m\/record|a[copq])(?:\/|$)/.test(fullKey))
+
 const grantsOf = async (house: House) => (await house.owned<{ items: object[] }>('authority.grants')).items.length
 
 describe('attack 40: authority that a tainted session asks for', () => {
   test('attack 40: waits for the owner, with what taints it on the card, and nothing is minted', async () => {
     const { house, session, id } = await tainted()
-    const before = await grantsOf(house)
+    const before = await dump(house)
     const card = await cardFor(attenuate(house, session, { paths: ['/notes'] }), house.owned)
     expect(card).toMatchObject({ kind: 'mint', target: 'child', taint: true, labels: ['private:external'] })
     expect(card.facts).toMatchObject({
@@ -76,7 +79,7 @@ describe('attack 40: authority that a tainted session asks for', () => {
       },
     })
     expect(card.risks.map((risk) => risk.id)).toEqual(['authority-after-external', 'authority-over-others'])
-    expect(await grantsOf(house)).toBe(before)
+    expect(await dump(house)).toEqual(before)
     const told = (await house.records()).slice(-2)
     expect(told.map(({ operation, outcome, code }) => [operation, outcome, code])).toEqual([
       ['authority.attenuate', 'done', null],
