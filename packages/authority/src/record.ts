@@ -216,18 +216,22 @@ export function recordAt(view: View, seq: number): RecordItem {
 export const recordOfCommit = (view: View, oid: string): number | undefined =>
   view.getJson<number>(key('recordByCommit', oid))
 
+/** A payload as it is stored, and which of the words that were asked for it names. */
+export type Mentioning = {
+  readonly seq: number
+  readonly key: string
+  readonly bytes: Uint8Array
+  readonly words: readonly string[]
+}
+
 /**
  * Payloads that mention one of the given words (ids, paths, object ids), spelled out or by a place in a snapshot, for
  * the erase routine: the header keeps proving that an entry stood there, and tells nothing about what it said.
  * @returns numbers of the entries, full keys and stored bytes of their payloads
  * @clause L3.4
  */
-export async function payloadsThatMention(
-  view: View,
-  words: readonly string[],
-): Promise<{ seq: number; key: string; bytes: Uint8Array }[]> {
-  const found: { seq: number; key: string; bytes: Uint8Array }[] = []
-  const isNamed = (text: string) => words.some((word) => text.includes(word))
+export async function payloadsThatMention(view: View, words: readonly string[]): Promise<Mentioning[]> {
+  const found: Mentioning[] = []
   const trees = new Map<string, View>()
   const treesOf = (home: string): View => {
     const known = trees.get(home) ?? createObjectView(view, home)
@@ -235,11 +239,10 @@ export async function payloadsThatMention(
     return known
   }
   for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
-    const seq = Number(tail(fullKey, 'payload'))
-    const isMentioned =
-      isNamed(payloadText(bytes) ?? '') ||
-      readsIn(treesOf, groupsStored(bytes)).some(({ path, oid }) => isNamed(`${path} ${oid}`))
-    if (isMentioned) found.push({ seq, key: fullKey, bytes })
+    const reads = readsIn(treesOf, groupsStored(bytes)).map(({ path, oid }) => `${path} ${oid}`)
+    const text = [payloadText(bytes) ?? '', ...reads].join('\n')
+    const named = words.filter((word) => text.includes(word))
+    if (named.length > 0) found.push({ seq: Number(tail(fullKey, 'payload')), key: fullKey, bytes, words: named })
   }
   return found
 }

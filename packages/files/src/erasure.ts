@@ -1,6 +1,5 @@
 /**
- * Which objects hold a file's bytes, and taking them out of reach: every version of a path in every branch's
- * history. Trees and commits stay, so no id changes and history still verifies.
+ * Which objects hold a file's bytes, and taking them out of reach: every version of a path in all history. Trees and commits stay, so no id changes and history still verifies.
  *
  * Only marks and names; the bytes go by the store's erase routine.
  * @clause L3.4
@@ -11,8 +10,10 @@ import { CODES } from './entry.ts'
 import { isErased, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { staleProjections } from './projection-memo.ts'
+import { recycledOf } from './recycle.ts'
 import { listRefs } from './refs.ts'
 import { bodyOf, freeChildren, keysOf, pieceAt, piecesOf, storedAt } from './stored.ts'
+import { listTags } from './tags.ts'
 import { FOLDER, isBlob } from './tree.ts'
 import { walkCommits } from './walk.ts'
 
@@ -37,33 +38,49 @@ export type ErasedBlob = {
 }
 
 /**
- * Put every version of a path out of reach: its blobs are neither read nor written from this transaction on,
- * and no branch takes a file of that path any more. A blob that the head of some branch needs under another
- * path stays.
+ * Put every version of some paths out of reach: their blobs are neither read nor written from this transaction on,
+ * and no branch takes a file of those paths any more. A blob that the head of some branch needs under another path
+ * stays.
+ * @param paths each once
+ * @returns in the order of the paths
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
  * @clause L3.4
  */
-export async function eraseVersions(tx: Transaction, home: string, path: string): Promise<ErasedVersions> {
-  const { oids, kept } = await findVersions(tx, home, path)
+export async function eraseVersions(
+  tx: Transaction,
+  home: string,
+  paths: readonly string[],
+): Promise<ErasedVersions[]> {
+  const erased = await findVersions(tx, home, paths)
+  const gone = new Set(erased.flatMap(({ oids }) => oids))
   // what stands on them as a delta could not be read any more, and goes on standing in the same commit
-  for (const oid of oids) await freeChildren(tx, home, oid, new Set(oids))
-  for (const mark of [`/${path}`, ...oids]) tx.put(key('erased', home, mark), new Uint8Array())
+  for (const oid of gone) await freeChildren(tx, home, oid, gone)
+  for (const mark of [...paths.map((path) => `/${path}`), ...gone]) tx.put(key('erased', home, mark), EMPTY)
   staleProjections(tx, home)
-  return { oids, kept }
+  return erased
 }
 
 /**
- * What {@link eraseVersions} would put out of reach, and what would stay. Changes nothing.
+ * What {@link eraseVersions} would put out of reach, and what would stay. Changes nothing. History is walked once,
+ * however many paths there are.
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
  * @clause L3.4
  */
-export async function findVersions(view: View, home: string, path: string): Promise<ErasedVersions> {
+export async function findVersions(view: View, home: string, paths: readonly string[]): Promise<ErasedVersions[]> {
+  for (const path of paths) validatePath(path)
   const refs = await listRefs(view, home)
-  const heads = refs.map((ref) => ref.commit)
-  const versions = versionsOf(view, home, validatePath(path), heads)
-  const kept = versions.size === 0 ? [] : copiesOf(view, home, versions, refs).filter((copy) => copy.path !== path)
-  const needed = new Set(kept.map((copy) => copy.oid))
-  return { oids: [...versions].filter((oid) => !needed.has(oid)).sort(), kept }
+  const versions = versionsOf(view, home, paths, await headsOf(view, home, refs))
+  const wanted = new Set(versions.flatMap((oids) => [...oids]))
+  const asked = new Set(paths)
+  // what stands under a path that is forgotten as well keeps nothing
+  const copies = (wanted.size === 0 ? [] : copiesOf(view, home, wanted, refs)).filter(
+    ({ path }) => !asked.has(path) && !isErased(view, home, `/${path}`),
+  )
+  const needed = new Set(copies.map(({ oid }) => oid))
+  return versions.map((oids) => ({
+    oids: [...oids].filter((oid) => !needed.has(oid)).sort(),
+    kept: copies.filter(({ oid }) => oids.has(oid)),
+  }))
 }
 
 /**
@@ -92,22 +109,51 @@ function erasedBlob(view: View, home: string, oid: string): ErasedBlob | undefin
   return { stored: last, bytes: entry.size > LIMITS.blobBytes ? EMPTY : (bodyOf(view, home, oid)?.body ?? EMPTY) }
 }
 
-/** Blobs that stand at the path in any commit that the heads lead to. */
-function versionsOf(view: View, home: string, path: string, heads: readonly string[]): Set<string> {
-  const names = path.split('/')
-  const found = new Set<string>()
-  /** a folder seen at its depth leads to the same again */
+/** All that leads into history: branches, tags, and heads that can be restored. */
+async function headsOf(view: View, home: string, refs: readonly { readonly commit: string }[]): Promise<string[]> {
+  const tags = await listTags(view, home)
+  const removed = (await recycledOf(view, home)).filter(({ path }) => path === null)
+  return [...new Set([...refs, ...tags, ...removed].map(({ commit }) => commit))]
+}
+
+/** One name of the wanted paths; `at`: which path ends here. */
+type Step = { readonly id: number; readonly below: Map<string, Step>; at?: number }
+
+/** For each path the blobs that stand there in any commit that the heads lead to. */
+function versionsOf(view: View, home: string, paths: readonly string[], heads: readonly string[]): Set<string>[] {
+  const found = paths.map(() => new Set<string>())
+  const root = stepsOf(paths)
+  /** a folder seen at its place leads to the same again */
   const seen = new Set<string>()
-  const descend = (tree: string, depth: number): void => {
-    if (seen.has(`${depth} ${tree}`)) return
-    seen.add(`${depth} ${tree}`)
-    const entry = readTree(view, home, tree).find(({ name }) => name === names[depth])
-    if (entry === undefined) return
-    if (entry.mode === FOLDER) descend(entry.oid, depth + 1)
-    else if (depth === names.length - 1 && isBlob(entry)) found.add(entry.oid)
+  const descend = (tree: string, step: Step): void => {
+    const place = `${step.id} ${tree}`
+    if (seen.has(place)) return
+    seen.add(place)
+    for (const entry of readTree(view, home, tree)) {
+      const next = step.below.get(entry.name)
+      if (next === undefined) continue
+      if (entry.mode === FOLDER) descend(entry.oid, next)
+      else if (next.at !== undefined && isBlob(entry)) found[next.at]?.add(entry.oid)
+    }
   }
-  for (const { commit } of walkCommits(view, home, heads)) descend(commit.tree, 0)
+  for (const { commit } of walkCommits(view, home, heads)) descend(commit.tree, root)
   return found
+}
+
+function stepsOf(paths: readonly string[]): Step {
+  let count = 0
+  const step = (): Step => ({ id: count++, below: new Map() })
+  const root = step()
+  for (const [at, path] of paths.entries()) {
+    let last = root
+    for (const name of path.split('/')) {
+      const next = last.below.get(name) ?? step()
+      last.below.set(name, next)
+      last = next
+    }
+    last.at = at
+  }
+  return root
 }
 
 /** Where the heads of the branches hold one of these blobs. */

@@ -153,7 +153,7 @@ describe('garbage collection', () => {
   test('leaves forgotten bytes to the erase routine', async () => {
     const { store, home, rig, has } = await open()
     await rig.write('runs/one', 'secret', 'forget me')
-    const { oids } = await store.transact((tx) => eraseVersions(tx, home, 'secret'))
+    const [oids = []] = (await store.transact((tx) => eraseVersions(tx, home, ['secret']))).map((one) => one.oids)
     await store.transact((tx) => tx.del(key('ref', home, 'runs/one')))
     await collect(store, home)
     expect(oids.every(has)).toBe(true)
@@ -265,7 +265,7 @@ describe('checking a home', () => {
   test('what was forgotten is not missed', async () => {
     const { store, home, rig } = await open()
     await rig.write('runs/one', 'secret', 'forget me')
-    const { oids } = await store.transact((tx) => eraseVersions(tx, home, 'secret'))
+    const [oids = []] = (await store.transact((tx) => eraseVersions(tx, home, ['secret']))).map((one) => one.oids)
     await store.transact((tx) => oids.forEach((oid) => tx.del(key('object', home, oid))))
     expect((await checkHome(store.view(), home, { now: NOW })).damaged).toEqual([])
   })

@@ -4,14 +4,18 @@ import {
   commitFiles,
   eraseVersions,
   erasedBlobs,
+  findVersions,
+  isErased,
   listFiles,
   readBlob,
   readCommit,
   readFile,
   readLog,
+  removeBranch,
   writeBlob,
   type CommitFiles,
 } from '../src/index.ts'
+import { createTag } from '../src/tags.ts'
 import { NOW, WORDS, asText, openHome, snapshot, text } from './open-home.ts'
 
 const SECRET = 'the combination of the safe is 12 34 56 78, and it is behind the picture'
@@ -35,8 +39,13 @@ async function openSecret() {
   await commit('runs/one', { 'work.md': 'work' }, { from: 'memory' })
   await commit('runs/one', { 'n/secret.md': `${SECRET}, as the run has it` })
   await commit('memory', { 'n/secret.md': null })
-  const erase = (path = 'n/secret.md') => store.transact((tx) => eraseVersions(tx, home.id, path))
-  return { store, home, commit, erase, first }
+  const eraseAll = (...paths: string[]) => store.transact((tx) => eraseVersions(tx, home.id, paths))
+  const erase = async (path = 'n/secret.md') => {
+    const [erased] = await eraseAll(path)
+    if (erased === undefined) throw new Error('nothing was erased')
+    return erased
+  }
+  return { eraseAll, store, home, commit, erase, first }
 }
 
 describe('erasing versions of a file', () => {
@@ -101,6 +110,47 @@ describe('erasing versions of a file', () => {
     await commit('runs/two', { 'copy.md': SECRET })
     await commit('runs/two', { 'copy.md': null, 'x.md': 'x' })
     expect(await erase()).toMatchObject({ oids: { length: 3 }, kept: [] })
+  })
+
+  test('many paths at once are what each of them is alone, with one walk through history', async () => {
+    const { store, home, commit, eraseAll } = await openSecret()
+    const paths = Array.from({ length: 40 }, (_, at) => `n/${at % 4}/${at}.md`)
+    for (const path of paths) await commit('memory', { [path]: `of ${path}`, [`${path}.txt`]: path })
+    for (const path of paths.slice(0, 9)) await commit('runs/one', { [path]: `${path} again` })
+    await commit('runs/two', { 'copy.md': 'of n/1/5.md' })
+    const asked = [...paths, 'n/secret.md', 'none', 'n/0']
+    const alone = []
+    for (const path of asked) alone.push(...(await findVersions(store.view(), home.id, [path])))
+    const together = await eraseAll(...asked)
+    expect(together).toEqual(alone)
+    const counts = [2, 2, 2, 2, 2, 1, 2, 2, 2, ...Array.from({ length: 31 }, () => 1), 3, 0, 0]
+    expect(together.map(({ oids }) => oids.length)).toEqual(counts)
+    for (const { oids } of together) for (const oid of oids) expect(isErased(store.view(), home.id, oid)).toBe(true)
+  })
+
+  test('bytes that only files under forgotten paths share go with the last of them', async () => {
+    const { commit, eraseAll } = await openSecret()
+    await commit('runs/two', { 'one.md': 'shared', 'two.md': 'shared', 'three.md': 'theirs' })
+    await commit('runs/three', { 'four.md': 'theirs' })
+    const [one, two] = await eraseAll('one.md', 'two.md')
+    expect([one, two]).toMatchObject([
+      { oids: { length: 1 }, kept: [] },
+      { oids: one?.oids, kept: [] },
+    ])
+    expect(await eraseAll('three.md')).toMatchObject([{ oids: [], kept: [{ path: 'four.md' }] }])
+  })
+
+  test('what only a tag or a branch that was removed leads to is reached as well', async () => {
+    const { store, home, commit, erase } = await openSecret()
+    const tagged = await commit('runs/two', { 'n/secret.md': `${SECRET}, tagged` })
+    const removed = await commit('runs/three', { 'n/secret.md': `${SECRET}, removed` })
+    await store.transact((tx) => {
+      createTag(tx, home.id, 'v1', { oid: tagged.commit, now: NOW })
+      removeBranch(tx, home.id, 'runs/two', { expect: tagged.commit, now: NOW })
+      removeBranch(tx, home.id, 'runs/three', { expect: removed.commit, now: NOW })
+    })
+    const after = [tagged, removed].flatMap(({ changed }) => changed[0]?.after ?? [])
+    expect(await erase()).toMatchObject({ oids: expect.arrayContaining(after) as unknown })
   })
 
   test('a path that never was, erases nothing', async () => {

@@ -159,7 +159,7 @@ describe('what a client gets', () => {
     const ask = (request: Partial<FetchRequest> = {}) =>
       planFetch(store.view(), home.id, { wants: [after.commit], haves: [], shallow: [], ...request })
     expect((await ask()).commits).toHaveLength(6)
-    await store.transact((tx) => eraseVersions(tx, home.id, 'secret'))
+    await store.transact((tx) => eraseVersions(tx, home.id, ['secret']))
     const plan = await ask()
     expect(plan.commits.map(({ oid }) => oid)).toEqual([after.commit, gone.commit])
     expect(plan.shallow).toEqual([gone.commit])

@@ -184,7 +184,7 @@ describe('what a push may not bring', () => {
     const { store, home } = await openHome()
     const words = { ...WORDS, home: home.id, branch: 'runs/one' }
     await store.transact((tx) => commitFiles(tx, { ...words, changes: [{ path: 's', bytes: text('secret') }] }))
-    await store.transact((tx) => eraseVersions(tx, home.id, 's'))
+    await store.transact((tx) => eraseVersions(tx, home.id, ['s']))
     for (const [path, content] of [
       ['other', 'secret'],
       ['s', 'something else'],

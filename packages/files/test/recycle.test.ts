@@ -116,7 +116,7 @@ describe('the recycle area', () => {
 
   test('what was forgotten is neither listed nor restored', async () => {
     const { store, home, list, restore } = await openWithLoss()
-    await store.transact((tx) => eraseVersions(tx, home.id, 'secret.md'))
+    await store.transact((tx) => eraseVersions(tx, home.id, ['secret.md']))
     expect((await list()).items.map(({ path }) => path)).toEqual(['open.md'])
     await expect(restore('secret.md')).rejects.toMatchObject({ code: 'FORGOTTEN' })
   })

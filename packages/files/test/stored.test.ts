@@ -137,7 +137,7 @@ describe('objects as they are stored', () => {
     await store.transact((tx) => commitFiles(tx, { ...words, changes: [{ path: 's.md', bytes: text(secret) }] }))
     const rest = text(secret.slice(secret.indexOf('\n') + 1))
     const child = await putDelta(store, home, text(secret), rest)
-    const { oids } = await store.transact((tx) => eraseVersions(tx, home.id, 's.md'))
+    const [oids = []] = (await store.transact((tx) => eraseVersions(tx, home.id, ['s.md']))).map((one) => one.oids)
     const { keys, blobs } = erasedBlobs(store.view(), home.id, oids)
     const marks = blobs.map(({ stored }) => Uint8Array.from(stored.slice(-24)))
     expect(await scanFiles(store.directory, marks)).not.toEqual([])
@@ -209,7 +209,7 @@ describe('large blobs', () => {
     const bytes = large()
     const words = { ...WORDS, home: home.id, branch: 'runs/one' }
     await store.transact((tx) => commitFiles(tx, { ...words, changes: [{ path: 'film', bytes }] }))
-    const { oids } = await store.transact((tx) => eraseVersions(tx, home.id, 'film'))
+    const [oids = []] = (await store.transact((tx) => eraseVersions(tx, home.id, ['film']))).map((one) => one.oids)
     const { keys, blobs } = erasedBlobs(store.view(), home.id, oids)
     expect(keys.length).toBeGreaterThan(8)
     const marks = [

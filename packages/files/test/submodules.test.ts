@@ -125,10 +125,11 @@ describe('a tree with a submodule', () => {
     await push(store, home, make.pack([file, old, first].map(make.whole)), first.oid)
     const { pack, tip } = withLib([first.oid], file.oid)
     await push(store, home, pack, tip)
-    const none = await store.transact((tx) => eraseVersions(tx, home.id, 'lib'))
-    expect(none.oids).toEqual([])
-    const erased = await store.transact((tx) => eraseVersions(tx, home.id, 'secret'))
-    expect(erased).toMatchObject({ oids: [file.oid], kept: [] })
+    const erased = await store.transact((tx) => eraseVersions(tx, home.id, ['lib', 'secret']))
+    expect(erased).toEqual([
+      { oids: [], kept: [] },
+      { oids: [file.oid], kept: [] },
+    ])
     expect(isErased(store.view(), home.id, file.oid)).toBe(true)
     expect(kindsOf(store, home, 'runs/one')).toMatchObject({ lib: `submodule ${file.oid}` })
     expect(await checkHome(store.view(), home.id, { now: NOW })).toMatchObject({ damaged: [] })

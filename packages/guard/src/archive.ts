@@ -3,11 +3,11 @@
  * tombstone wins over a note that came with it.
  * @clause L0.4 L4.3
  */
-import { EVERY_TAG, fail, type Clearance } from '@csb/core'
+import { EVERY_TAG, fail, type Clearance, type Tombstone } from '@csb/core'
 import { isErased, type ExportSources, type Home } from '@csb/files'
 import { notePath, rebuildIndex, type WriteWords } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
-import { applyTombstone } from './forget.ts'
+import { applyTombstones } from './forget.ts'
 import { checkTombstone, listTombstones, putTombstone } from './tombstones.ts'
 
 const EVERYTHING: Clearance = { level: 'sealed', tags: [EVERY_TAG] }
@@ -39,8 +39,7 @@ export async function settleImport(
   const checked = tombstones.map((value) => checkTombstone(value, home.id))
   if (checked.some(({ id }, at) => at > 0 && (checked[at - 1]?.id ?? '') >= id))
     fail('MALFORMED', { reason: 'tombstones out of order' })
-  for (const tombstone of checked) {
-    if (isErased(tx, home.id, `/${notePath(tombstone.id)}`)) putTombstone(tx, tombstone)
-    else await applyTombstone(tx, { ...words, home: home.id, tombstone })
-  }
+  const isDone = ({ id }: Tombstone): boolean => isErased(tx, home.id, `/${notePath(id)}`)
+  for (const tombstone of checked.filter(isDone)) putTombstone(tx, tombstone)
+  await applyTombstones(tx, { ...words, home: home.id, tombstones: checked.filter((one) => !isDone(one)) })
 }

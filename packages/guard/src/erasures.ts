@@ -6,7 +6,7 @@
  */
 import { delay, fromUtf8, utf8 } from '@csb/core'
 import { erasedBlobs, type ErasedBlob, type LiveCopy } from '@csb/files'
-import { eraseKeys, key, prefix, type Store, type Transaction, type View } from '@csb/store'
+import { eraseKeys, key, prefix, scanFiles, type Store, type Transaction, type View } from '@csb/store'
 
 export type ErasePlan = {
   readonly home: string
@@ -34,9 +34,14 @@ export type NotCovered =
   | { readonly kind: 'backups' }
 
 /** A row elsewhere in the store that names what was forgotten, and bytes by which it is known to be gone. */
-export type Mention = { readonly key: string; readonly marker: Uint8Array }
+export type Mention = {
+  readonly key: string
+  readonly marker: Uint8Array
+  /** those of the asked words that it names */
+  readonly words: readonly string[]
+}
 
-/** Finds the rows that name one of the words: the id of the note, and the ids of its blobs. */
+/** Finds the rows that name one of the words: ids of notes, and ids of their blobs. */
 export type FindMentions = (view: View, words: readonly string[]) => Promise<readonly Mention[]>
 
 export type ForgetReport = {
@@ -59,6 +64,9 @@ export const NOT_COVERED = ['names', 'derivatives', 'peers', 'exports', 'backups
 /** An open iterator keeps old values alive for as long as it lasts; so look again before giving up. */
 const ATTEMPTS = 4
 const PAUSE_MS = 250
+/** Plans that are carried out together, and blobs of theirs: all of these are held and looked for at once. */
+const BATCH_PLANS = 100
+const BATCH_BLOBS = 500
 /** A piece to look for: long enough not to be found by chance. In bytes. */
 const PIECE_BYTES = 24
 /** Below this, the middle of what is stored may be front matter, which is alike in many notes. */
@@ -79,12 +87,28 @@ export function stagePlan(tx: Transaction, plan: ErasePlan): void {
  */
 export async function finishErasures(store: Store, mentions: FindMentions = async () => []): Promise<ForgetReport[]> {
   const reports: ForgetReport[] = []
-  for (const plan of await plansOf(store)) {
-    const report = await erase(store, plan, mentions)
-    reports.push(report)
-    if (report.remains.length === 0) await store.transact((tx) => tx.del(planKey(plan)))
+  for (const plans of batchesOf(await plansOf(store))) {
+    const done = await erase(store, plans, mentions)
+    reports.push(...done)
+    const finished = plans.filter((_, at) => done[at]?.remains.length === 0)
+    await store.transact((tx) => finished.forEach((plan) => tx.del(planKey(plan))))
   }
   return reports
+}
+
+function* batchesOf(plans: readonly ErasePlan[]): Generator<ErasePlan[]> {
+  let batch: ErasePlan[] = []
+  let blobs = 0
+  for (const plan of plans) {
+    if (batch.length > 0 && (batch.length === BATCH_PLANS || blobs + plan.oids.length > BATCH_BLOBS)) {
+      yield batch
+      batch = []
+      blobs = 0
+    }
+    batch.push(plan)
+    blobs += plan.oids.length
+  }
+  if (batch.length > 0) yield batch
 }
 
 async function plansOf(store: Store): Promise<ErasePlan[]> {
@@ -97,18 +121,53 @@ async function plansOf(store: Store): Promise<ErasePlan[]> {
   return plans
 }
 
-async function erase(store: Store, plan: ErasePlan, mentions: FindMentions): Promise<ForgetReport> {
-  const { home, id, oids, kept } = plan
-  const erased = erasedBlobs(store.view(), home, oids)
-  const pieces = erased.blobs.flatMap(piecesOf)
-  const named = await mentions(store.view(), [id, ...oids])
-  const keys = [...erased.keys, ...named.map((mention) => mention.key)]
-  const markers = [...pieces, ...named.map(({ marker }) => marker)]
+/** What one plan takes away, and the bytes by which that is known to be gone. */
+type Job = {
+  readonly plan: ErasePlan
+  readonly keys: readonly string[]
+  readonly pieces: readonly Uint8Array[]
+  readonly named: readonly Mention[]
+}
+
+/** Several plans at once: one compaction and one look through the files for all. @returns in their order */
+async function erase(store: Store, plans: readonly ErasePlan[], mentions: FindMentions): Promise<ForgetReport[]> {
+  const jobs = await jobsOf(store.view(), plans, mentions)
+  const keys = [...new Set(jobs.flatMap((job) => [...job.keys, ...job.named.map((mention) => mention.key)]))]
+  const markers = jobs.flatMap(markersOf)
   let { remains } = await eraseKeys(store, keys, markers)
   for (let attempt = 1; remains.length > 0 && attempt < ATTEMPTS; attempt++) {
     await delay(PAUSE_MS)
     remains = (await eraseKeys(store, keys, markers)).remains
   }
+  const reports: ForgetReport[] = []
+  for (const job of jobs) {
+    // whose they are has to be asked only where something was found
+    const own = remains.length === 0 || jobs.length === 1 ? remains : await scanFiles(store.directory, markersOf(job))
+    reports.push(reportOf(job, own))
+  }
+  return reports
+}
+
+async function jobsOf(view: View, plans: readonly ErasePlan[], mentions: FindMentions): Promise<Job[]> {
+  const named = await mentions(
+    view,
+    plans.flatMap(({ id, oids }) => [id, ...oids]),
+  )
+  return plans.map((plan) => {
+    const { keys, blobs } = erasedBlobs(view, plan.home, plan.oids)
+    const words = new Set([plan.id, ...plan.oids])
+    return {
+      plan,
+      keys,
+      pieces: blobs.flatMap(piecesOf),
+      named: named.filter((row) => row.words.some((w) => words.has(w))),
+    }
+  })
+}
+
+const markersOf = ({ pieces, named }: Job): Uint8Array[] => [...pieces, ...named.map(({ marker }) => marker)]
+
+function reportOf({ plan: { home, id, oids, kept }, pieces, named }: Job, remains: readonly string[]): ForgetReport {
   const copies = kept.map(({ branch, path }) => ({ kind: 'copy', branch, path }) as const)
   return {
     home,

@@ -34,13 +34,15 @@ export type ForgetItem = {
  * @clause L3.4
  */
 export async function planForget(view: View, home: string, ids: readonly string[]): Promise<ForgetItem[]> {
-  const items: ForgetItem[] = []
-  for (const id of ids) {
+  const states = ids.map((id) => {
     if (isForgotten(view, home, id)) fail('FORGOTTEN', { home, id })
-    const { path, oid, label } = getState(view, home, id) ?? fail('NOT_FOUND', { home, id })
+    return getState(view, home, id) ?? fail('NOT_FOUND', { home, id })
+  })
+  const paths = states.map(({ path }) => path)
+  const found = await findVersions(view, home, paths)
+  return states.map(({ id, path, oid, label }, at) => {
     const bytes = readBlob(view, home, oid)
-    const { oids, kept } = await findVersions(view, home, path)
-    items.push({ id, path, oid, sha256: sha256Hex(bytes), size: bytes.byteLength, label, versions: oids, kept })
-  }
-  return items
+    const { oids: versions = [], kept = [] } = found[at] ?? {}
+    return { id, path, oid, sha256: sha256Hex(bytes), size: bytes.byteLength, label, versions, kept }
+  })
 }

@@ -40,14 +40,19 @@ export type Forgotten = Omit<Buried, 'removed'> & {
   readonly tombstones: readonly Tombstone[]
 }
 
-export type ApplyTombstone = Words & {
-  readonly tombstone: unknown
+export type ApplyTombstones = Words & {
+  /** a page of them: all are taken in with one walk through history */
+  readonly tombstones: readonly unknown[]
   /** who may forget in this home; omitted: whoever signed, where the caller answers for the peer that brought it */
   readonly signers?: (did: string) => boolean
 }
 
-/** `commit` and `erase` are there where something was here to forget. */
-export type Applied = { readonly applied: boolean; readonly commit?: string; readonly erase?: ErasePlan }
+/** `applied`: ids that were not forgotten here before. `commit` is there where something was here to forget. */
+export type Applied = {
+  readonly applied: readonly string[]
+  readonly commit?: string
+  readonly erase: readonly ErasePlan[]
+}
 
 /**
  * Forget notes of this home for good: all of them or none, in one commit.
@@ -66,22 +71,26 @@ export async function forgetNotes(tx: Transaction, { ids, reason, key, ...words 
 }
 
 /**
- * Take in a tombstone from a peer; it works for notes never seen here, which then never come.
- * @returns applied false where the note was forgotten here before
+ * Take in tombstones from a peer; they work for notes never seen here, which then never come. All of them or none.
  * @throws MALFORMED; DENIED for another home, a bad signature or a signer that may not forget here
  * @clause L4.3
  */
-export async function applyTombstone(tx: Transaction, input: ApplyTombstone): Promise<Applied> {
-  const { tombstone: value, signers, ...words } = input
-  const tombstone = checkTombstone(value, words.home)
-  if (signers?.(tombstone.by) === false) fail('DENIED', { reason: 'that key may not forget here', by: tombstone.by })
-  if (isForgotten(tx, words.home, tombstone.id)) return { applied: false }
-  const { removed, commit, erase } = await bury(tx, words, [tombstone])
-  const [plan] = erase
+export async function applyTombstones(tx: Transaction, input: ApplyTombstones): Promise<Applied> {
+  const { tombstones, signers, ...words } = input
+  const checked = tombstones.map((value) => {
+    const tombstone = checkTombstone(value, words.home)
+    if (signers?.(tombstone.by) === false) fail('DENIED', { reason: 'that key may not forget here', by: tombstone.by })
+    return tombstone
+  })
+  const fresh = checked.filter(({ id }) => !isForgotten(tx, words.home, id))
+  // of two for one note the first counts
+  const once = [...new Map(fresh.toReversed().map((tombstone) => [tombstone.id, tombstone])).values()].toReversed()
+  if (once.length === 0) return { applied: [], erase: [] }
+  const { removed, commit, erase } = await bury(tx, words, once)
   return {
-    applied: true,
+    applied: once.map(({ id }) => id),
     ...(removed.length > 0 ? { commit } : {}),
-    ...(plan !== undefined && plan.oids.length > 0 ? { erase: plan } : {}),
+    erase: erase.filter(({ oids }) => oids.length > 0),
   }
 }
 
@@ -106,11 +115,8 @@ async function bury(tx: Transaction, words: Words, tombstones: readonly Tombston
   staleProjections(tx, home)
   const message = ids.length === 1 ? `forget ${ids[0]}` : `forget ${ids.length} notes`
   const { commit, removed } = removeNotes(tx, { ...words, message, ids })
-  const erase: ErasePlan[] = []
-  for (const id of ids) {
-    const plan = { home, id, ...(await eraseVersions(tx, home, notePath(id))) }
-    if (plan.oids.length > 0 || plan.kept.length > 0) stagePlan(tx, plan)
-    erase.push(plan)
-  }
+  const erased = await eraseVersions(tx, home, ids.map(notePath))
+  const erase = ids.map((id, at): ErasePlan => ({ home, id, oids: [], kept: [], ...erased[at] }))
+  for (const plan of erase) if (plan.oids.length > 0 || plan.kept.length > 0) stagePlan(tx, plan)
   return { commit, removed, erase }
 }

@@ -1,4 +1,4 @@
-export { applyTombstone, forgetNotes, putRemembered } from './forget.ts'
+export { applyTombstones, forgetNotes, putRemembered } from './forget.ts'
 export { planForget, type ForgetItem } from './forget-plan.ts'
 export { NOT_COVERED, finishErasures, type FindMentions, type ForgetReport } from './erasures.ts'
 export { getTombstone, isForgotten, isVisible, listTombstones } from './tombstones.ts'

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createKeyPair, type Label } from '@csb/core'
+import { createKeyPair, utf8, type Label, type Tombstone } from '@csb/core'
 import { commitFiles, getRef, listFiles, readFile, readLog } from '@csb/files'
-import { createNotes, getState, listNotes, notePath, rebuildIndex } from '@csb/memory'
-import { applyTombstone, finishErasures, isForgotten, isVisible, listTombstones, putRemembered } from '../src/index.ts'
+import { createNotes, getState, listNotes, notePath, rebuildIndex, type Note } from '@csb/memory'
+import { scanFiles } from '@csb/store'
+import { applyTombstones, finishErasures, isForgotten, isVisible, listTombstones, putRemembered } from '../src/index.ts'
 import { ALL, openHome, snapshot } from './open-home.ts'
 
 const tombstonesOf = async (
@@ -95,7 +96,7 @@ describe('forgetting a note', () => {
     const source = await openHome(node.home.id)
     const [forgotten, welcome] = [await source.create('forgotten'), await source.create('welcome')]
     const { tombstone } = await source.forget(forgotten.entry.id)
-    await node.store.transact((tx) => applyTombstone(tx, { ...node.words(), tombstone }))
+    await node.store.transact((tx) => applyTombstones(tx, { ...node.words(), tombstones: [tombstone] }))
     const put = await node.store.transact((tx) =>
       putRemembered(tx, { ...node.words(), now: Date.now() + 1e12, notes: [forgotten, welcome] }),
     )
@@ -131,16 +132,16 @@ describe('tombstones from a peer', () => {
     const { tombstone } = await node.forget(note.entry.id)
     const apply = () =>
       peer.store.transact((tx) =>
-        applyTombstone(tx, { ...peer.words(), tombstone, signers: (did) => did === node.key.did }),
+        applyTombstones(tx, { ...peer.words(), tombstones: [tombstone], signers: (did) => did === node.key.did }),
       )
     const done = await apply()
-    expect(done).toMatchObject({ applied: true, erase: { id: note.entry.id, oids: { length: 1 } } })
+    expect(done).toMatchObject({ applied: [note.entry.id], erase: [{ id: note.entry.id, oids: { length: 1 } }] })
     expect(done.commit).toBe(getRef(peer.store.view(), node.home.id, 'memory')?.commit)
     expect(() => peer.get(note.entry.id)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }))
     expect(await finishErasures(peer.store)).toMatchObject([
       { id: note.entry.id, cleared: 1, remains: [], scanned: true },
     ])
-    expect(await apply()).toEqual({ applied: false })
+    expect(await apply()).toEqual({ applied: [], erase: [] })
     expect(await tombstonesOf(peer)).toEqual([tombstone])
   })
 
@@ -150,13 +151,47 @@ describe('tombstones from a peer', () => {
     const note = await node.create('never seen there')
     const { tombstone } = await node.forget(note.entry.id)
     const head = getRef(peer.store.view(), peer.home.id, 'memory')
-    expect(await peer.store.transact((tx) => applyTombstone(tx, { ...peer.words(), tombstone }))).toEqual({
-      applied: true,
+    const early = { ...peer.words(), tombstones: [tombstone] }
+    expect(await peer.store.transact((tx) => applyTombstones(tx, early))).toEqual({
+      applied: [note.entry.id],
+      erase: [],
     })
     expect(getRef(peer.store.view(), peer.home.id, 'memory')).toEqual(head)
     const put = await peer.store.transact((tx) => putRemembered(tx, { ...peer.words(), notes: [note] }))
     expect(put).toMatchObject({ applied: [], ignored: [note.entry.id] })
     expect(await finishErasures(peer.store)).toEqual([])
+  })
+
+  test('L4.3 a page of tombstones takes all of its notes away at once, and all of it or none', async () => {
+    const node = await openHome()
+    const peer = await openHome(node.home.id)
+    const notes: Note[] = []
+    for (let count = 0; count < 12; count++) notes.push(await node.create(`note ${count}, to be forgotten`))
+    await peer.store.transact((tx) => putRemembered(tx, { ...peer.words(), now: Date.now() + 1e12, notes }))
+    const [kept, ...gone] = notes
+    const tombstones: Tombstone[] = []
+    for (const { entry } of gone) tombstones.push((await node.forget(entry.id)).tombstone)
+    const apply = (page: readonly unknown[]) =>
+      peer.store.transact((tx) => applyTombstones(tx, { ...peer.words(), tombstones: page }))
+    const before = await snapshot(peer.store)
+    await expect(apply([...tombstones, { ...tombstones[0], reason: 'another' }])).rejects.toMatchObject({
+      code: 'DENIED',
+    })
+    expect(await snapshot(peer.store)).toEqual(before)
+    const done = await apply([...tombstones, ...tombstones])
+    expect(done.applied).toEqual(gone.map(({ entry }) => entry.id))
+    expect(done.erase.map(({ id, oids }) => [id, oids.length])).toEqual(gone.map(({ entry }) => [entry.id, 1]))
+    const reports = await finishErasures(peer.store)
+    expect(reports.map(({ id, cleared, remains }) => [id, cleared, remains])).toEqual(
+      gone.map(({ entry }) => [entry.id, 1, []]),
+    )
+    expect(peer.get(kept?.entry.id ?? '').entry.content).toBe('note 0, to be forgotten')
+    expect(
+      await scanFiles(
+        peer.store.directory,
+        gone.map(({ entry }) => utf8(entry.content)),
+      ),
+    ).toEqual([])
   })
 
   test('a tombstone that is changed, of another home, or signed by a stranger is refused and nothing is written', async () => {
@@ -170,7 +205,11 @@ describe('tombstones from a peer', () => {
     const refuse = (value: unknown, code: string, target = peer, signers?: (did: string) => boolean) =>
       expect(
         target.store.transact((tx) =>
-          applyTombstone(tx, { ...target.words(), tombstone: value, ...(signers === undefined ? {} : { signers }) }),
+          applyTombstones(tx, {
+            ...target.words(),
+            tombstones: [value],
+            ...(signers === undefined ? {} : { signers }),
+          }),
         ),
       ).rejects.toMatchObject({ code })
     await refuse({ ...tombstone, id: victim.entry.id }, 'DENIED')

@@ -11,7 +11,11 @@ import type { Store } from '@csb/store'
 const SALT_BYTES = 32
 
 const inTheRecord: FindMentions = async (view, words) =>
-  (await payloadsThatMention(view, words)).map(({ key, bytes }) => ({ key, marker: bytes.slice(0, SALT_BYTES) }))
+  (await payloadsThatMention(view, words)).map(({ key, bytes, words: named }) => ({
+    key,
+    marker: bytes.slice(0, SALT_BYTES),
+    words: named,
+  }))
 
 /**
  * Finish whatever forgetting is not finished: after an approval, after a round with a peer, at start.

@@ -74,7 +74,7 @@ describe('a fetch', () => {
     await house.owned('files.write', { branch: 'runs/two', path: 'docs/a.md', text: 'other' })
     expect(await fetched('runs/two')).toEqual([4 + 2, 4 + 2])
     // what was forgotten is not begun with
-    await store.transact((tx) => eraseVersions(tx, home, 'docs/a.md'))
+    await store.transact((tx) => eraseVersions(tx, home, ['docs/a.md']))
     await house.owned('files.write', { branch: 'runs/one', path: 'docs/a.md', delete: true })
     await house.owned('files.write', { branch: 'runs/one', path: 'docs/b.md', text: 'new' })
     const [sent, whole] = await fetched('runs/one')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { eraseKeys, key, openStore, scanFiles, type Store } from '@csb/store'
@@ -71,4 +72,29 @@ test('erasing nothing, or what is not there, is no error', async () => {
   const store = await testStore()
   expect(await eraseKeys(store, [], [])).toEqual({ keys: 0, remains: [] })
   expect(await eraseKeys(store, [key('payload', 9)], [secret()])).toEqual({ keys: 1, remains: [] })
+})
+
+test('many markers are looked for at once, and each that is there is found wherever it stands', async () => {
+  const folder = await testFolder()
+  const noise = randomBytes(200_000)
+  const markers = Array.from({ length: 60 }, () => Uint8Array.from(randomBytes(24)))
+  const file = join(folder, 'some.file')
+  const short = bytesOf('xyz')
+  await writeFile(file, noise)
+  expect(await scanFiles(folder, markers)).toEqual([])
+  for (const [place, marker] of [
+    [0, markers[7]],
+    [noise.byteLength - 24, markers[31]],
+    [99_999, markers[59]],
+    [noise.byteLength - 3, short],
+  ] as const) {
+    const bytes = Buffer.from(noise)
+    bytes.set(marker ?? [], place)
+    await writeFile(file, bytes)
+    expect(await scanFiles(folder, [...markers, short])).toEqual(['some.file'])
+    // a piece of one is not the whole of it
+    bytes.set([bytes[place] === 0 ? 1 : 0], place)
+    await writeFile(file, bytes)
+    expect(await scanFiles(folder, markers)).toEqual([])
+  }
 })

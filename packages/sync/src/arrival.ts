@@ -4,7 +4,7 @@
  * @clause L4.2, L4.3
  */
 import { EVERY_TAG, type Clearance } from '@csb/core'
-import { applyTombstone, isVisible, putRemembered } from '@csb/guard'
+import { applyTombstones, isVisible, putRemembered } from '@csb/guard'
 import { getState, removeNotes, type Note, type WriteWords } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 
@@ -34,11 +34,11 @@ export async function takeArrival(
   const { home } = words
   let count = 0
   let commit: string | undefined
-  for (const tombstone of arrival.tombstones) {
-    if (!mayForget(tx, home, seen, tombstone)) continue
-    const done = await applyTombstone(tx, { ...words, tombstone })
-    if (done.applied) count++
-    commit = done.commit ?? commit
+  const tombstones = arrival.tombstones.filter((tombstone) => mayForget(tx, home, seen, tombstone))
+  if (tombstones.length > 0) {
+    const done = await applyTombstones(tx, { ...words, tombstones })
+    count += done.applied.length
+    commit = done.commit
   }
   const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, seen, entry.id))
   if (notes.length > 0) {
