@@ -97,7 +97,7 @@ export function readChain(chain: readonly unknown[]): readonly Link[] {
  * @throws GRANT_INVALID with `cycle`, `chain_shape`, `broken_link`, `too_deep`
  */
 export function checkJoints(links: readonly Link[]): void {
-  if (new Set(links.map(({ hash }) => hash)).size !== links.length) refuse('cycle')
+  if (links.some(({ hash }, link) => links.findIndex((other) => other.hash === hash) < link)) refuse('cycle')
   if (links[0]?.grant.delegation.parent !== null) refuse('chain_shape', { link: 0, field: 'parent' })
   eachPair(links, (child, parent, link, parentHash) => {
     // the hash, not only the key: the same holder may have two parents, and they are not interchangeable
