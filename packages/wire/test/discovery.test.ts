@@ -39,7 +39,7 @@ async function connectAll(members: readonly Member[]): Promise<void> {
 
 /** Put a value as a stranger would: whatever it is, without asking our rules. */
 async function putRaw(host: Host, did: string, value: Uint8Array): Promise<void> {
-  for await (const event of host.libp2p.services.dht.put(keyOf(did), value, { signal: AbortSignal.timeout(5_000) }))
+  for await (const event of host.libp2p.services.dht.put(keyOf(did), value, { signal: AbortSignal.timeout(30_000) }))
     void event
 }
 
@@ -110,7 +110,7 @@ describe('records in the DHT', () => {
     const refused = async () => {
       const errors: string[] = []
       const put = stranger.host.libp2p.services.dht.put(utf8('/other/key'), utf8('x'), {
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(30_000),
       })
       for await (const event of put) if (event.name === 'QUERY_ERROR') errors.push(event.name)
       return errors.length
@@ -151,7 +151,7 @@ describe('records in the DHT', () => {
     const errors: unknown[] = []
     const { cid } = await providerKey('chess')
     for await (const event of late.host.libp2p.services.dht.findProviders(cid, {
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(30_000),
     })) {
       if (event.name === 'QUERY_ERROR' && event.from.equals(server.host.libp2p.peerId)) errors.push(event.error)
     }

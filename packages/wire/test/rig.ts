@@ -54,6 +54,10 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
   const store = await openStore(join(folder, 'db'))
   const book = createBook(clock)
   const events: Node['events'] = []
+  const clear = async () => {
+    await store.close()
+    if (directory === undefined) await rm(folder, { recursive: true, force: true })
+  }
   const wire = await createWire({
     seed: exportSeed(key),
     db: store.db,
@@ -69,6 +73,9 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     cards: { verify: card ?? (() => true) },
     clock,
     log: (event, details) => events.push({ event, details }),
+  }).catch(async (error: unknown) => {
+    await clear()
+    throw error
   })
   await wire.listen(serviceOf(answers))
   const node: Node = {
@@ -80,8 +87,7 @@ export async function startNode(options: NodeOptions = {}): Promise<Node> {
     stop: async () => {
       opened.delete(node)
       await wire.stop()
-      await store.close()
-      if (directory === undefined) await rm(folder, { recursive: true, force: true })
+      await clear()
     },
   }
   opened.add(node)
