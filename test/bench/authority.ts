@@ -10,6 +10,7 @@ import { appendRecord, verifyRecord, type RecordEntry } from '@csb/authority'
 import { newId, systemClock } from '@csb/core'
 import { openStore } from '@csb/store'
 import { chainRows } from './chains.ts'
+import { benchReadLists } from './read-lists.ts'
 import { printRows, type Row } from './rows.ts'
 
 const VALUE = Buffer.alloc(400, 7)
@@ -38,6 +39,7 @@ export async function benchAuthority(): Promise<void> {
   printRows('chains, per second of CPU', chains, 3)
   const { rows, bytesPerRecord } = await recordRows()
   printRows('record', rows, 0)
+  await benchReadLists()
   const rate = (from: readonly Row[], at: number) => from[at]?.perSecond ?? Number.NaN
   printBars([
     { what: '3 grants, cold, times iso-ucan', measured: rate(chains, 0) / rate(chains, 3), bar: 14 },
