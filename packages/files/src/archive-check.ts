@@ -18,6 +18,7 @@ export type ObjectCheck = {
   /** A blob that was hashed on its way. */
   add(oid: string): void
   hasCommit(oid: string): boolean
+  hasBlob(oid: string): boolean
   readonly count: number
 }
 
@@ -89,6 +90,7 @@ export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>
     },
     add: (oid) => keep(oid, BLOB),
     hasCommit: (oid) => find(oid) === COMMIT,
+    hasBlob: (oid) => find(oid) === BLOB,
     get count() {
       return known.size
     },

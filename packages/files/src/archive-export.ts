@@ -1,9 +1,9 @@
 /**
- * A home as one stream of bytes: what its branches lead to, the branches, what was forgotten by name, and of the
- * record what made its commits. The bytes are a function of the branches as they stood when it began, so that an
+ * A home as one stream of bytes: what its branches lead to, the branches, the recycle area, what was forgotten by name,
+ * and of the record what made its commits. The bytes are a function of these as they stood when it began, so that an
  * export that was broken off goes on where it ended.
  *
- * Of what was forgotten no byte is in it. Recycled files are in it as history, without their date.
+ * Of what was forgotten no byte is in it. What is in the recycle area comes along with its label and its date.
  * @clause L0.4
  */
 import { createHash } from 'node:crypto'
@@ -16,9 +16,11 @@ import { CODES, type ObjectKind } from './entry.ts'
 import { getHome, type Home } from './homes.ts'
 import { objectSize, readObject } from './objects.ts'
 import { pinObjects } from './pins.ts'
+import { isGone, recycledOf, type Recycled } from './recycle.ts'
 import { listRefs, type Ref } from './refs.ts'
 import { listTags, peel, type Tag } from './tags.ts'
 import { comparePaths } from './tree-diff.ts'
+import { SUBMODULE, isBlob } from './tree.ts'
 
 /** What rooms above know of a home, as JSON values. */
 export type ExportSources = {
@@ -35,6 +37,8 @@ export type Export = {
   readonly home: Home
   readonly refs: readonly ({ readonly branch: string } & Ref)[]
   readonly tags: readonly ({ readonly name: string } & Tag)[]
+  /** what can be restored, in the order of the recycle area */
+  readonly recycled: readonly Recycled[]
   /** digest of the names of what was forgotten */
   readonly forgotten: string
   /** length of the whole archive */
@@ -57,13 +61,15 @@ export async function beginExport(store: Store, home: string, sources: ExportSou
   const refs = (await listRefs(view, home)).sort((a, b) => comparePaths(a.branch, b.branch))
   const tags = (await listTags(view, home)).sort((a, b) => comparePaths(a.name, b.name))
   const forgotten = await digestForgotten(view, home, sources)
-  const id = sha256Hex(canonicalize({ home: row, refs, tags, forgotten }))
+  const recycled = (await recycledOf(view, home)).filter((entry) => !isGone(view, home, entry))
+  const id = sha256Hex(canonicalize({ home: row, refs, tags, recycled, forgotten }))
   const known = findExport(view, home, id)
-  const begun = { id, home: row, refs, tags, forgotten }
+  const begun = { id, home: row, refs, tags, recycled, forgotten }
   const made = known ?? { ...begun, ...(await measure(store, begun, sources)) }
   await store.transact((tx) => {
     const until = now + LIMITS.exportMs
-    const oids = [...refs.map(({ commit }) => commit), ...tags.map(({ oid }) => oid)]
+    const kept = recycled.filter(({ mode }) => mode !== SUBMODULE)
+    const oids = [...refs.map(({ commit }) => commit), ...[...tags, ...kept].map(({ oid }) => oid)]
     tx.putJson(key('export', home, id), made)
     pinObjects(tx, home, { id: `export-${id}`, kind: 'export', oids, until })
   })
@@ -124,7 +130,7 @@ export async function* streamExport(
 const findExport = (view: View, home: string, id: string): Export | undefined =>
   view.getJson<Export>(key('export', home, id))
 
-type Begun = Pick<Export, 'id' | 'home' | 'refs' | 'tags' | 'forgotten'>
+type Begun = Pick<Export, 'id' | 'home' | 'refs' | 'tags' | 'recycled' | 'forgotten'>
 
 async function* partsOf(store: Store, begun: Begun, sources: ExportSources): AsyncGenerator<Uint8Array> {
   const view = store.view()
@@ -146,11 +152,16 @@ async function* partsOf(store: Store, begun: Begun, sources: ExportSources): Asy
   }
 }
 
-async function* headParts(view: View, { home, refs, tags }: Begun, sources: ExportSources): AsyncGenerator<Uint8Array> {
+async function* headParts(
+  view: View,
+  { home, refs, tags, recycled }: Begun,
+  sources: ExportSources,
+): AsyncGenerator<Uint8Array> {
   yield MAGIC
   yield lineFrame('home', home)
   for (const ref of refs) yield lineFrame('ref', ref)
   for (const tag of tags) yield lineFrame('tag', tag)
+  for (const entry of recycled) yield lineFrame('recycled', entry)
   for await (const mark of marksOf(view, home.id)) yield lineFrame('forgotten', { mark })
   for await (const tombstone of sources.tombstones(view, home.id)) yield lineFrame('tombstone', tombstone)
 }
@@ -194,9 +205,14 @@ async function digestForgotten(view: View, home: string, sources: ExportSources)
 }
 
 /** @throws NOT_FOUND, OBJECT_DAMAGED */
-export function rootsOf(view: View, { home, refs, tags }: Pick<Begun, 'home' | 'refs' | 'tags'>): WalkRoots {
+export function rootsOf(
+  view: View,
+  { home, refs, tags, recycled }: Pick<Begun, 'home' | 'refs' | 'tags' | 'recycled'>,
+): WalkRoots {
+  const heads = recycled.filter(({ path }) => path === null)
   return {
-    commits: [...refs, ...tags].map(({ commit }) => commit),
+    commits: [...refs, ...tags, ...heads].map(({ commit }) => commit),
     tags: tags.flatMap(({ oid }) => peel(view, home.id, oid).tags.toReversed()),
+    blobs: recycled.flatMap(({ mode, oid }) => (mode !== null && isBlob({ mode }) ? [oid] : [])),
   }
 }

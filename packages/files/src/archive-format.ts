@@ -13,6 +13,7 @@ export const FRAMES = {
   home: 'H',
   ref: 'R',
   tag: 'G',
+  recycled: 'Y',
   forgotten: 'F',
   tombstone: 'T',
   object: 'O',

@@ -16,8 +16,10 @@ import { readHeld, type HeldLines } from './archive-lines.ts'
 import { walkObjects } from './archive-walk.ts'
 import { writePieces } from './blob-stream.ts'
 import type { Home } from './homes.ts'
+import { keepRecycled } from './recycle.ts'
 import { putPiecesEntry, putWhole } from './stored.ts'
 import { peel } from './tags.ts'
+import { SUBMODULE } from './tree.ts'
 
 export type ImportRules = {
   /** Check what a record says of a commit. @throws MALFORMED */
@@ -174,9 +176,13 @@ function createArrival(store: Store, held: HeldLines, session: string, rules: Im
 
 /** Branches lead to commits that came, and to all that came, in its order: an export of it has the same bytes. */
 function checkHeads(store: Store, held: HeldLines, { check, order }: Arrival): void {
-  const { home, refs, tags, forgotten } = held
+  const { home, refs, tags, recycled, forgotten } = held
   for (const { branch, commit } of refs)
     if (!check.hasCommit(commit)) fail('MALFORMED', { reason: 'a branch whose commit did not come', branch })
+  for (const { path, mode, oid } of recycled) {
+    const isHere = mode === SUBMODULE || (path === null ? check.hasCommit(oid) : check.hasBlob(oid))
+    if (!isHere) fail('MALFORMED', { reason: 'something recycled that did not come', path, oid })
+  }
   const walked = createHash('sha256')
   const view = store.view()
   for (const { name, oid, commit } of tags)
@@ -195,6 +201,7 @@ async function appear(tx: Transaction, held: HeldLines, rules: ImportRules): Pro
   tx.putJson(key('home', home.id), home)
   for (const { branch, ...ref } of held.refs) tx.putJson(key('ref', home.id, branch), ref)
   for (const { name, ...tag } of held.tags) tx.putJson(key('tag', home.id, name), tag)
+  for (const entry of held.recycled) keepRecycled(tx, home.id, entry)
   for (const mark of held.forgotten) tx.put(key('erased', home.id, mark), new Uint8Array())
   await rules.finish(tx, home, held.tombstones)
 }

@@ -1,20 +1,23 @@
 /**
- * The lines at the head of an archive: home, branches, what was forgotten. Held in memory, in bounds, until the end
+ * The lines at the head of an archive: home, branches, recycle area, what was forgotten. Held in memory, in bounds, until the end
  * of the archive proved them.
  * @clause L0.4
  */
-import { LIMITS, fail, isNodeError, publicKeyFromDid } from '@csb/core'
+import { LIMITS, fail, formatLabel, isNodeError, parseLabel, publicKeyFromDid } from '@csb/core'
 import { parseLine, type ArchiveReader, type FrameKind } from './archive-format.ts'
 import { MAIN, MEMORY, type Home } from './homes.ts'
 import { isOid, type HashName } from './objects.ts'
 import { validateBranch, validatePath } from './paths.ts'
+import { recycleKey, type Recycled } from './recycle.ts'
 import type { Ref } from './refs.ts'
 import type { Tag } from './tags.ts'
+import { FOLDER, MODES } from './tree.ts'
 
 export type HeldLines = {
   readonly home: Home
   readonly refs: readonly ({ readonly branch: string } & Ref)[]
   readonly tags: readonly ({ readonly name: string } & Tag)[]
+  readonly recycled: readonly Recycled[]
   /** ids of blobs, and paths with a slash before them */
   readonly forgotten: ReadonlySet<string>
   /** as they came */
@@ -25,7 +28,7 @@ type Frame = { readonly kind: FrameKind; readonly bytes: number }
 type Fields = Readonly<Record<string, unknown>>
 
 /** Kinds of line behind that of the home, in their order. */
-const ORDER: readonly FrameKind[] = ['ref', 'tag', 'forgotten', 'tombstone']
+const ORDER: readonly FrameKind[] = ['ref', 'tag', 'recycled', 'forgotten', 'tombstone']
 
 /**
  * @returns the lines, and the first frame behind them
@@ -38,6 +41,7 @@ export async function readHeld(reader: ArchiveReader): Promise<{ held: HeldLines
   const home = readHome(await read(head))
   const refs: ({ branch: string } & Ref)[] = []
   const tags: ({ name: string } & Tag)[] = []
+  const recycled: Recycled[] = []
   const forgotten: string[] = []
   const tombstones: unknown[] = []
   let at = 0
@@ -49,16 +53,18 @@ export async function readHeld(reader: ArchiveReader): Promise<{ held: HeldLines
     const line = await read(frame)
     if (frame.kind === 'ref') refs.push(readRef(line, home))
     else if (frame.kind === 'tag') tags.push(readTag(line, home))
+    else if (frame.kind === 'recycled') recycled.push(readRecycled(line, home))
     else if (frame.kind === 'forgotten') forgotten.push(readMark(line))
     else tombstones.push(line)
   }
   requireOrder(refs.map(({ branch }) => branch))
   requireOrder(tags.map(({ name }) => name))
+  requireOrder(recycled.map((entry) => recycleKey(home.id, entry)))
   requireOrder(forgotten)
   const main = refs.find(({ branch }) => branch === MAIN)
   if (main?.protected !== true || !refs.some(({ branch }) => branch === MEMORY))
     fail('MALFORMED', { reason: 'a home has a protected main and a memory' })
-  return { held: { home, refs, tags, forgotten: new Set(forgotten), tombstones }, first: frame }
+  return { held: { home, refs, tags, recycled, forgotten: new Set(forgotten), tombstones }, first: frame }
 }
 
 /** Bounded in each line and in all of them together. */
@@ -106,6 +112,28 @@ function readTag(value: unknown, { hash }: Home): { name: string } & Tag {
     isOidOf(commit, hash) &&
     isTime(createdAt)
   return isSound ? { name, oid, commit, createdAt } : fail('MALFORMED', { reason: 'tag of an archive' })
+}
+
+const RECYCLED = ['branch', 'path', 'oid', 'mode', 'label', 'deletedAt', 'until', 'commit'] as const
+
+/** A file with its mode, or a whole branch, which has neither path nor mode and is named by its head. */
+function readRecycled(value: unknown, { hash }: Home): Recycled {
+  const { branch, path, oid, mode, label, deletedAt, until, commit } = fieldsOf(value, RECYCLED)
+  const known = MODES.find((one) => one === mode) ?? null
+  const isWhole = path === null && mode === null && commit === oid
+  const isFile = typeof path === 'string' && isAllowed(() => validatePath(path)) && known !== null && known !== FOLDER
+  const isSound =
+    typeof branch === 'string' &&
+    isAllowed(() => validateBranch(branch)) &&
+    (isWhole || isFile) &&
+    typeof label === 'string' &&
+    formatLabel(parseLabel(label)) === label &&
+    isOidOf(oid, hash) &&
+    isOidOf(commit, hash) &&
+    isTime(deletedAt) &&
+    isTime(until)
+  if (!isSound) return fail('MALFORMED', { reason: 'recycle area of an archive' })
+  return { branch, path: isFile ? path : null, oid, mode: known, label, deletedAt, until, commit }
 }
 
 function readMark(value: unknown): string {

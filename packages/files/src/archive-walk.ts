@@ -11,8 +11,12 @@ import { FOLDER, isBlob } from './tree.ts'
 
 export type Walked = { readonly kind: ObjectKind; readonly oid: string }
 
-/** Where a walk begins: ids of commits, and of objects of kind tag, inner ones first. Their order tells what comes when. */
-export type WalkRoots = { readonly commits: readonly string[]; readonly tags: readonly string[] }
+/** Where a walk begins: ids of commits, of objects of kind tag, inner ones first, and of blobs. Their order tells what comes when. */
+export type WalkRoots = {
+  readonly commits: readonly string[]
+  readonly tags: readonly string[]
+  readonly blobs: readonly string[]
+}
 
 /**
  * @param isForgotten which blobs do not come; default: those that are forgotten here
@@ -21,7 +25,7 @@ export type WalkRoots = { readonly commits: readonly string[]; readonly tags: re
 export function* walkObjects(
   view: View,
   home: string,
-  { commits, tags }: WalkRoots,
+  { commits, tags, blobs }: WalkRoots,
   isForgotten = (oid: string): boolean => isErased(view, home, oid),
 ): Generator<Walked> {
   const seen = createOidSet()
@@ -30,6 +34,7 @@ export function* walkObjects(
     yield { kind: 'commit', oid }
   }
   for (const oid of tags) if (seen.add(oid)) yield { kind: 'tag', oid }
+  for (const oid of blobs) if (!isForgotten(oid) && seen.add(oid)) yield { kind: 'blob', oid }
 }
 
 /** Parents before children. */

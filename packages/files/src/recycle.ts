@@ -76,7 +76,16 @@ export function recycleFiles(
     const entry = entryAt(tx, home, tree, path)
     if (entry === undefined) continue
     const { mode, oid } = entry
-    keep(tx, home, { branch, path, oid, mode, label: formatLabel(label), deletedAt: now, until: untilOf(now), commit })
+    keepRecycled(tx, home, {
+      branch,
+      path,
+      oid,
+      mode,
+      label: formatLabel(label),
+      deletedAt: now,
+      until: untilOf(now),
+      commit,
+    })
   }
 }
 
@@ -105,7 +114,7 @@ export function keepHead(
   { head, now }: { readonly head: string; readonly now: number },
 ): void {
   const what = { branch, path: null, oid: head, mode: null, label: BRANCH_LABEL, commit: head }
-  keep(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
+  keepRecycled(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
 
 /** What can be restored, latest first. @returns `next`: cursor of the next page, null at the end */
@@ -235,7 +244,8 @@ function clashOf(view: View, home: string, tree: string, path: string) {
   return entryAt(view, home, tree, path)
 }
 
-const isGone = (view: View, home: string, { path, oid, mode }: Recycled): boolean =>
+/** True where it was forgotten since. */
+export const isGone = (view: View, home: string, { path, oid, mode }: Recycled): boolean =>
   (mode !== SUBMODULE && isErased(view, home, oid)) || (path !== null && isErased(view, home, `/${path}`))
 
 const untilOf = (now: number): number => now + LIMITS.recycleMs
@@ -243,6 +253,11 @@ const untilOf = (now: number): number => now + LIMITS.recycleMs
 /** Undefined where it went since its range was read. */
 const rowOf = (view: View, k: string): Recycled | undefined => view.getJson<Recycled>(k)
 
-function keep(tx: Transaction, home: string, entry: Recycled): void {
-  tx.putJson(key('recycle', home, entry.until, entry.commit, entry.path ?? `/${entry.branch}`), entry)
+/** Stage an entry as it is. */
+export function keepRecycled(tx: Transaction, home: string, entry: Recycled): void {
+  tx.putJson(recycleKey(home, entry), entry)
 }
+
+/** Where it stands: by the time until which it is kept. */
+export const recycleKey = (home: string, { until, commit, path, branch }: Recycled): string =>
+  key('recycle', home, until, commit, path ?? `/${branch}`)
