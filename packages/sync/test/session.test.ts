@@ -97,7 +97,7 @@ describe('a peer with a lower clearance', () => {
     const states = new Map((await nas.states()).map((state) => [state.id, state]))
     for (const id of hidden) {
       const state = states.get(id)
-      for (const word of [id, state?.oid, state?.path, state?.hlc, 'Zq9', id.slice(-10)])
+      for (const word of [id, state?.oid, state?.path, state?.hlc, 'secret under', id.slice(-10)])
         expect(heard).not.toContain(word)
     }
     for (const word of ['private', 'sealed', 'health', nas.tree()]) expect(heard).not.toContain(word)
