@@ -32,7 +32,7 @@ export async function pairsOf(view: View, options: RangeOptions): Promise<[strin
 }
 
 /** A process and the whole lines it has printed so far. */
-export type Writer = { readonly child: ChildProcess; readonly lines: readonly string[] }
+export type Writer = { readonly child: ChildProcess; readonly lines: readonly string[]; readonly ended: Promise<void> }
 
 /** Start `writer.ts` on a data folder in a process of its own; it is killed after the test. */
 export function startWriter(directory: string, mode: 'write' | 'hold'): Writer {
@@ -40,6 +40,8 @@ export function startWriter(directory: string, mode: 'write' | 'hold'): Writer {
   const child = spawn(process.execPath, ['--conditions=csb-source', program, directory, mode], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  // when all that it said has been read as well
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines: string[] = []
   let rest = ''
@@ -48,11 +50,5 @@ export function startWriter(directory: string, mode: 'write' | 'hold'): Writer {
     rest = parts.pop() ?? ''
     lines.push(...parts)
   })
-  return { child, lines }
+  return { child, lines, ended }
 }
-
-/** Resolves when the process has ended. */
-export const ended = ({ child }: Writer): Promise<void> =>
-  child.exitCode !== null || child.signalCode !== null
-    ? Promise.resolve()
-    : new Promise((resolve) => child.once('exit', () => resolve()))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until } from '@csb/core'
 import { FORMAT, eraseKeys, key, openStore } from '@csb/store'
-import { bytesOf, ended, pairsOf, startWriter, testFolder, testStore } from './folder.ts'
+import { bytesOf, pairsOf, startWriter, testFolder, testStore } from './folder.ts'
 
 test('a second process on the same folder is told who holds it', async () => {
   const directory = join(await testFolder(), 'db')
@@ -11,7 +11,7 @@ test('a second process on the same folder is told who holds it', async () => {
   await until(() => holder.lines.includes('open'), 30_000, 'the other process opens the store')
   await expect(openStore(directory)).rejects.toMatchObject({ code: 'HOME_LOCKED', details: { pid: holder.child.pid } })
   holder.child.kill('SIGKILL')
-  await ended(holder)
+  await holder.ended
   const store = await openStore(directory)
   await store.close()
 })
@@ -22,7 +22,7 @@ test('erasing does not let go of the folder: a second process is still refused',
   await store.transact((tx) => tx.put(key('meta', 'secret'), bytesOf('plain words')))
   expect((await eraseKeys(store, [key('meta', 'secret')], [bytesOf('plain words')])).remains).toEqual([])
   const second = startWriter(join(folder, 'db'), 'hold')
-  await ended(second)
+  await second.ended
   expect(second.lines).not.toContain('open')
 })
 
@@ -64,7 +64,7 @@ test('a process killed in the middle of writing loses nothing it acknowledged, a
     const writer = startWriter(join(folder, 'db'), 'write')
     await until(() => writer.lines.length > 60 + round * 77, 30_000, 'it has written some')
     writer.child.kill('SIGKILL')
-    await ended(writer)
+    await writer.ended
     for (const line of writer.lines) if (line !== 'open') acknowledged.add(Number(line))
 
     const store = await openStore(join(folder, 'db'))
@@ -84,7 +84,7 @@ test('what is left of a process is opened and written on', async () => {
   const writer = startWriter(join(folder, 'db'), 'write')
   await until(() => writer.lines.length > 20, 30_000, 'it has written some')
   writer.child.kill('SIGKILL')
-  await ended(writer)
+  await writer.ended
   const store = await testStore(folder)
   await store.transact((tx) => tx.put('m/after', bytesOf('x')))
   expect(store.view().has('m/after')).toBe(true)
