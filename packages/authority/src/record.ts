@@ -98,7 +98,7 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
   const { size: seq, ts: before } = headOf(tx)
   const ts = Math.max(now, before)
   const reads = entry.readGroups === undefined ? onceEach(entry.reads) : entry.reads
-  const groups = entry.readGroups ?? groupsOf(tx, reads)
+  const groups = entry.readGroups ?? (reads.length === 0 ? [] : groupsOf(tx, reads))
   const payload = payloadRow(salt(), { reads: groups, effect: entry.effect, commit: entry.commit ?? null })
   const nodeAt = nodesOf(tx)
   const bytes = leafBytes(seq === 0 ? undefined : nodeAt(0, seq - 1), sha256(payload), {

@@ -11,14 +11,16 @@ import type { Transaction } from './view.ts'
 /** A transaction that waits for its turn, then for its group. */
 type Task = {
   work(tx: Transaction): unknown
-  done(value: unknown): void
-  failed(error: unknown): void
+  /** what the work came to */
+  value: unknown
+  readonly done: (value: unknown) => void
+  readonly failed: (error: unknown) => void
 }
 
 /** Transactions that become durable together; later ones read through what they staged. */
 type Group = {
   readonly staged: Staged
-  readonly answers: { readonly task: Task; readonly value: unknown }[]
+  readonly tasks: Task[]
   /** resolves when it is durable, or lost */
   readonly ended: PromiseWithResolvers<void>
 }
@@ -76,12 +78,13 @@ export function createWriter(db: Db, directory: string): Writer {
     if (seen !== epoch) fail('CONFLICT', { reason: 'an earlier write failed' })
     if (staged.size === 0 && groups.length === 0) return task.done(value)
     // one that only read takes its turn as well: what it saw is on the disk, or it fails, when it is answered
-    if (open === undefined || open.answers.length >= LIMITS.recordGroup) {
-      open = { staged: new Map(), answers: [], ended: Promise.withResolvers() }
+    if (open === undefined || open.tasks.length >= LIMITS.recordGroup) {
+      open = { staged: new Map(), tasks: [], ended: Promise.withResolvers() }
       groups.push(open)
     }
     for (const [k, v] of staged) open.staged.set(k, v)
-    open.answers.push({ task, value })
+    task.value = value
+    open.tasks.push(task)
     writing ??= write()
   }
 
@@ -107,7 +110,7 @@ export function createWriter(db: Db, directory: string): Writer {
       const due = tasks
       tasks = []
       for (const task of due) {
-        if (open?.answers.length === LIMITS.recordGroup)
+        if (open?.tasks.length === LIMITS.recordGroup)
           await (groups.length < GROUPS ? Promise.resolve() : groups[0]?.ended.promise)
         const ended = runAlone(task)
         if (ended !== undefined) await ended
@@ -132,7 +135,7 @@ export function createWriter(db: Db, directory: string): Writer {
         await writeAll(db, group.staged)
         groups.shift()
         for (const [k, v] of group.staged) if (k.startsWith(META)) remember(k, v)
-        for (const { task, value } of group.answers) task.done(value)
+        for (const { done, value } of group.tasks) done(value)
       } catch (error) {
         const reason = toNodeError(error)
         const lost = groups
@@ -141,7 +144,7 @@ export function createWriter(db: Db, directory: string): Writer {
         groups = []
         open = undefined
         meta.clear()
-        for (const { answers } of lost) for (const { task } of answers) task.failed(reason)
+        for (const { tasks: behind } of lost) for (const { failed } of behind) failed(reason)
         for (const { ended } of lost) ended.resolve()
       }
       group.ended.resolve()
@@ -152,7 +155,7 @@ export function createWriter(db: Db, directory: string): Writer {
   return {
     transact: <T>(work: (tx: Transaction) => Promise<T> | T) =>
       new Promise<T>((resolve, failed) => {
-        tasks.push({ work, done: (value) => resolve(value as T), failed })
+        tasks.push({ work, value: undefined, done: resolve as Task['done'], failed })
         running ??= run()
       }),
     drain: async () => {
