@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { afterAll } from 'vitest'
 import { deadline } from '@csb/core'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -21,12 +22,22 @@ export function environment(more: NodeJS.ProcessEnv = QUIET): NodeJS.ProcessEnv 
   return { ...Object.fromEntries(kept), NODE_COMPILE_CACHE: CACHE, ...more }
 }
 
-const begin = (args: readonly string[], { env = {}, cwd }: Setting): ChildProcessWithoutNullStreams =>
-  spawn(process.execPath, ['--conditions=csb-source', MAIN, ...args], {
+const running = new Set<ChildProcessWithoutNullStreams>()
+// a test that fails stops nothing
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL')
+})
+
+function begin(args: readonly string[], { env = {}, cwd }: Setting): ChildProcessWithoutNullStreams {
+  const child = spawn(process.execPath, ['--conditions=csb-source', MAIN, ...args], {
     env: environment({ ...QUIET, ...env }),
     cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
+}
 
 /** Resolves when the command has ended. */
 export async function csb(args: readonly string[], setting: Setting = {}): Promise<Ran> {
