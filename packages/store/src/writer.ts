@@ -3,7 +3,7 @@
  * while a group is on its way to the disk, the next one is made. Each is answered when its group is durable.
  */
 import { statfs } from 'node:fs/promises'
-import { LIMITS, fail, toNodeError } from '@csb/core'
+import { LIMITS, fail, toNodeError, type NodeError } from '@csb/core'
 import { createView, type Db, type Staged } from './layers.ts'
 import { TABLES } from './keyspace.ts'
 import type { Transaction } from './view.ts'
@@ -50,7 +50,8 @@ export function createWriter(db: Db, directory: string): Writer {
   const meta: Staged = new Map()
   /** counts failed writes: a transaction that saw a lost one must not commit */
   let epoch = 0
-  let needsReopen = false
+  /** why the last write failed, until the database was opened again: nobody knows before what reached the disk */
+  let unwell: NodeError | undefined
   let running: Promise<void> | undefined
   let writing: Promise<void> | undefined
 
@@ -76,6 +77,7 @@ export function createWriter(db: Db, directory: string): Writer {
 
   const stage = (task: Task, seen: number, staged: Staged, value: unknown): void => {
     if (seen !== epoch) fail('CONFLICT', { reason: 'an earlier write failed' })
+    if (unwell !== undefined && staged.size > 0) throw unwell
     if (staged.size === 0 && groups.length === 0) return task.done(value)
     // one that only read takes its turn as well: what it saw is on the disk, or it fails, when it is answered
     if (open === undefined || open.tasks.length >= LIMITS.recordGroup) {
@@ -103,6 +105,19 @@ export function createWriter(db: Db, directory: string): Writer {
     return undefined
   }
 
+  const reopen = async (): Promise<void> => {
+    try {
+      // opening writes too: without room it would fail, and a closed database can not even be read
+      await requireRoom(directory)
+      await db.close()
+      await db.open()
+      unwell = undefined
+    } catch (error) {
+      unwell = toNodeError(error)
+    }
+    meta.clear()
+  }
+
   const run = async (): Promise<void> => {
     // whoever asks in the same turn of the loop is in the same group
     await Promise.resolve()
@@ -112,6 +127,7 @@ export function createWriter(db: Db, directory: string): Writer {
       for (const task of due) {
         if (open?.tasks.length === LIMITS.recordGroup)
           await (groups.length < GROUPS ? Promise.resolve() : groups[0]?.ended.promise)
+        if (unwell !== undefined) await reopen()
         const ended = runAlone(task)
         if (ended !== undefined) await ended
       }
@@ -125,25 +141,17 @@ export function createWriter(db: Db, directory: string): Writer {
     for (let group = groups[0]; group !== undefined; group = groups[0]) {
       if (open === group) open = undefined
       try {
-        if (needsReopen) {
-          // opening writes too: without room it would fail, and a closed database can not even be read
-          await requireRoom(directory)
-          await db.close()
-          await db.open()
-          needsReopen = false
-        }
         await writeAll(db, group.staged)
         groups.shift()
         for (const [k, v] of group.staged) if (k.startsWith(META)) remember(k, v)
         for (const { done, value } of group.tasks) done(value)
       } catch (error) {
-        const reason = toNodeError(error)
         const lost = groups
+        const reason = toNodeError(error)
         epoch++
-        needsReopen = true
+        unwell = reason
         groups = []
         open = undefined
-        meta.clear()
         for (const { tasks: behind } of lost) for (const { failed } of behind) failed(reason)
         for (const { ended } of lost) ended.resolve()
       }

@@ -141,6 +141,49 @@ describe('a transaction', () => {
   })
 })
 
+describe('a write that failed', () => {
+  /** The next batch reaches the disk, and the disk says it did not. */
+  function doubt(store: Store): void {
+    const batch = store.db.batch.bind(store.db)
+    const doubtful = () => {
+      store.db.batch = batch
+      const chained = batch()
+      const write = chained.write.bind(chained)
+      return Object.assign(chained, {
+        write: async () => {
+          await write({ sync: true })
+          throw new Error('not synced')
+        },
+      })
+    }
+    store.db.batch = doubtful as unknown as typeof batch
+  }
+
+  test('is told as failed, and the next one sees what the disk really has', async () => {
+    const store = await testStore()
+    await put(store, 'm/a', 'one')
+    expect(await store.transact((tx) => textOf(tx.get('m/a')))).toBe('one')
+    doubt(store)
+    const seen: (string | undefined)[] = []
+    const outcomes = await Promise.allSettled([
+      put(store, 'm/a', 'two'),
+      store.transact(async (tx) => {
+        seen.push(textOf(tx.get('m/a')))
+        await new Promise((resolve) => setImmediate(resolve))
+        tx.put('m/b', bytesOf('rests on it'))
+      }),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(seen).toEqual(['two'])
+    const now = await store.transact((tx) => {
+      tx.put('m/c', bytesOf('three'))
+      return [textOf(tx.get('m/a')), textOf(tx.get('m/b'))]
+    })
+    expect(now).toEqual([get(store, 'm/a'), undefined])
+    expect(get(store, 'm/c')).toBe('three')
+  })
+})
+
 describe('ranges', () => {
   // an emoji is two UTF-16 units that sort before U+FF01 and UTF-8 bytes that sort after it
   const part = fc.string({ unit: fc.constantFrom('a', 'b', '/', '0', 'é', '！', '🌸'), minLength: 1, maxLength: 3 })
