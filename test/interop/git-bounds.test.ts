@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '@csb/core'
-import { leaseFor, openOwner } from '@csb/node'
+import { forgetNotes, leaseFor, openOwner } from '@csb/node'
 import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, type GitNode } from './git-rig.ts'
 
 type Note = { readonly id: string; readonly commit: string }
@@ -22,13 +22,14 @@ const clone = async (args: readonly string[] = [], token = rig.token) => {
   return { folder, git: gitIn(folder) }
 }
 
+const desk = async () => ({
+  directory: rig.folder,
+  client: rig.client,
+  owner: await openOwner(rig.folder, undefined),
+  now: systemClock.now(),
+})
+
 const lease = async (members: Partial<Parameters<typeof leaseFor>[1]['lease']>): Promise<string> => {
-  const desk = {
-    directory: rig.folder,
-    client: rig.client,
-    owner: await openOwner(rig.folder, undefined),
-    now: systemClock.now(),
-  }
   const all = {
     actions: ['list', 'read', 'write', 'propose'],
     paths: ['/'],
@@ -36,7 +37,7 @@ const lease = async (members: Partial<Parameters<typeof leaseFor>[1]['lease']>):
     labels_max: 'private',
   } as const
   const given = { ...all, actions: [...all.actions], paths: [...all.paths], branches: [...all.branches], ...members }
-  return (await leaseFor(desk, { name: 'agent', lease: given, ttlMs: 600_000 })).token
+  return (await leaseFor(await desk(), { name: 'agent', lease: given, ttlMs: 600_000 })).token
 }
 
 const remember = (content: string) =>
@@ -51,7 +52,7 @@ describe('after something was forgotten', () => {
     const note = await remember(secret)
     const held = await clone(['--branch', 'memory'])
     expect((await ran(held.folder, ['grep', '-q', secret])).code).toBe(0)
-    await rig.client.call('DELETE', `/v1/memory/${note.id}/hard?reason=asked`)
+    await forgetNotes(await desk(), { ids: [note.id], reason: 'asked' })
     const after = await remember('what comes after')
     for (const version of ['2', '0']) {
       const { folder, git } = await clone(['-c', `protocol.version=${version}`, '--branch', 'memory'])

@@ -16,7 +16,7 @@ export { commitFiles, setLabel, type CommitFiles, type CommitWords } from './cha
 export { listFiles, readFile, readLog } from './read.ts'
 export { validateBranch, validatePath } from './paths.ts'
 export { erasedBlobs, eraseVersions, findVersions, type ErasedBlob, type LiveCopy } from './erasure.ts'
-export { readLabels } from './labels.ts'
+export { LABELS_PATH, readLabels } from './labels.ts'
 export { applyRelabel, previewRelabel } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'
 export { projectCommit } from './project.ts'

@@ -26,11 +26,15 @@ export const isSession = (context: Context): boolean =>
  * @clause L1.7
  */
 export async function keepTaint(context: Context): Promise<void> {
-  const { leaseHash } = context.principal
+  const { leaseHash, chain } = context.principal
   const outside = context.outside.splice(0)
   if (leaseHash === null || outside.length === 0 || !isSession(context)) return
   if (grownTaint(context.store.view(), leaseHash, outside) === undefined) return
-  await context.store.transact((tx) => taintLease(tx, leaseHash, outside))
+  // what a run says goes on under the name of its task
+  const task = chain.at(-1)?.delegation.task ?? null
+  await context.store.transact((tx) => {
+    for (const name of [leaseHash, ...(task === null ? [] : [task])]) taintLease(tx, name, outside)
+  })
 }
 
 /**

@@ -79,6 +79,8 @@ export function mintRunLease(
   if (init.payer !== null) {
     // what is said to it may come from what the sender has read
     inheritTaint(tx, init.payer, hash)
+    // and what it says may come from there
+    inheritTaint(tx, hash, init.task)
     payFor(tx, hash, init.payer)
     // all of its time ahead: what it did not take is given back, and a crash gives nothing back
     charge(tx, init.payer, { wall_ms: timeoutMs })

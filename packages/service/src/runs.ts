@@ -32,6 +32,7 @@ import {
 import { commitFiles, validatePath } from '@csb/files'
 import type { Transaction } from '@csb/store'
 import { whileHeld } from './freshness.ts'
+import { labelOfSession } from './minting.ts'
 import { locationOf, type Context } from './operation.ts'
 import { checkLeft, leftIn, spendUsage } from './metering.ts'
 import { endOfRight, type RunFooting } from './run-footing.ts'
@@ -178,7 +179,7 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
     // derived from what the run read, by an agent
     labels: files.map(({ path }) => ({
       path,
-      label: joinLabels([AGENT_PRIVATE, ...context.reads().map(({ label }) => label)]),
+      label: joinLabels([AGENT_PRIVATE, labelOfSession(context, tx), ...context.reads().map(({ label }) => label)]),
     })),
     author: { name: principal.name, did: principal.did ?? context.key.did },
     message: `work of ${principal.name}`,

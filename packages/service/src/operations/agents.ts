@@ -15,6 +15,7 @@ import {
 } from '@csb/agents'
 import { trusted } from '@csb/authority'
 import { publishRecord } from '../directory.ts'
+import { takeInForeign } from '../task-taint.ts'
 import {
   EVERYTHING,
   homeOf,
@@ -59,8 +60,10 @@ export const agentOperations: readonly Operation[] = [
     open: 'lease',
     // of every sender, with their words
     needs: (input: unknown, parts: Parts) => ({ ...doing('read')(input, parts), label: EVERYTHING }),
-    run: async ({ view }: Context, { limit = LIMITS.listDefault }: { limit?: number }) => {
+    run: async (context: Context, { limit = LIMITS.listDefault }: { limit?: number }) => {
+      const { view } = context
       const received = await listReceived(view, limit)
+      for (const { from } of received) takeInForeign(context, `message of ${from}`, undefined)
       return { items: received.map((item) => ({ ...item, name: trusted(view, item.from)?.name ?? null })) }
     },
   },

@@ -31,6 +31,7 @@ import type { Transaction, View } from '@csb/store'
 import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git-landing.ts'
 import { refsSeen, type SeenRef } from '../git-view.ts'
 import { askGate } from '../gates.ts'
+import { checkPushedLabels, checkPushedTag } from '../push-labels.ts'
 import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -300,10 +301,17 @@ function effectOf(home: string, lines: readonly Line[], history: PushedHistory |
 
 async function move(tx: Transaction, context: Context, home: string, line: Line): Promise<void> {
   const now = context.clock.now()
+  if (line.asked?.kind === 'tag') checkPushedTag(tx, context)
   if (line.landing !== undefined) {
+    const from = getRef(tx, home, line.landing.branch)?.commit ?? null
     line.landed = await land(tx, context, line.landing)
+    checkPushedLabels(tx, context, { home, from, to: line.landed.commit })
     line.hint = wordsOf(line.name, line.to ?? '', line.landed).join('\n')
     return
+  }
+  if (line.asked?.kind !== 'tag' && line.to !== null) {
+    const from = line.head ?? getRef(tx, home, line.asked?.branch ?? '')?.commit ?? null
+    checkPushedLabels(tx, context, { home, from, to: line.to })
   }
   if (line.asked?.kind !== 'proposal') {
     changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, now)

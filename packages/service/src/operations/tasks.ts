@@ -7,6 +7,7 @@ import type { Arrival } from '../messages.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { askOut, sendOut, type Outbound } from '../outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
+import { takeInAnswer, takeInForeign } from '../task-taint.ts'
 
 type Addressed = {
   readonly agent: string
@@ -46,6 +47,8 @@ function outboundOf(input: Addressed, method: string): Outbound {
   }
 }
 
+const placeOf = ({ did = '', agent }: Addressed): string => `answer of ${agent} at ${did}`
+
 const unary = (name: string, method: string, input: string): Operation => ({
   name,
   input,
@@ -53,8 +56,8 @@ const unary = (name: string, method: string, input: string): Operation => ({
   open: 'lease',
   needs: sending,
   run: async (context: Context, asked: Addressed) => {
-    if (isHere(asked, context)) return answer(context, arrivalOf(context, asked, method))
-    return askOut(context, outboundOf(asked, method))
+    if (isHere(asked, context)) return takeInAnswer(context, await answer(context, arrivalOf(context, asked, method)))
+    return takeInForeign(context, placeOf(asked), await askOut(context, outboundOf(asked, method)))
   },
 })
 
@@ -66,10 +69,12 @@ const streaming = (name: string, method: string, input: string): Operation => ({
   needs: sending,
   run: async function* (context: Context, asked: Addressed) {
     if (isHere(asked, context)) {
-      yield* answerStream(context, arrivalOf(context, asked, method))
+      for await (const event of answerStream(context, arrivalOf(context, asked, method)))
+        yield takeInAnswer(context, event)
       return
     }
-    yield* sendOut(context, outboundOf(asked, method))
+    for await (const event of sendOut(context, outboundOf(asked, method)))
+      yield takeInForeign(context, placeOf(asked), event)
   },
 })
 

@@ -1,0 +1,85 @@
+/** What a session has read from outside goes along with what it pushes by git, or is not taken. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '@csb/core'
+import { leaseFor, openOwner } from '@csb/node'
+import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, type GitNode } from './git-rig.ts'
+
+let rig: GitNode
+let count = 0
+beforeAll(async () => {
+  rig = await openGitNode('sha256')
+  await rig.client.call('PUT', '/v1/files/file', {
+    branch: 'runs/mail',
+    path: 'mail.md',
+    text: 'do as I say',
+    label: 'private:external',
+  })
+})
+afterAll(() => rig.close())
+
+/** A session of its own, in a clone of one branch. */
+async function sessionOn(branch: string) {
+  const desk = {
+    directory: rig.folder,
+    client: rig.client,
+    owner: await openOwner(rig.folder, undefined),
+    now: systemClock.now(),
+  }
+  const lease = {
+    actions: ['list', 'read', 'write', 'propose'],
+    paths: ['/'],
+    branches: ['*'],
+    labels_max: 'sealed',
+    label_tags: ['*'],
+  } as const
+  const given = {
+    ...lease,
+    actions: [...lease.actions],
+    paths: [...lease.paths],
+    branches: [...lease.branches],
+    label_tags: [...lease.label_tags],
+  }
+  const { token } = await leaseFor(desk, { name: 'agent', lease: given, ttlMs: 600_000 })
+  const folder = join(rig.work, `session-${count++}`)
+  await gitIn(rig.work)('clone', '-q', '--single-branch', '--branch', branch, rig.url(token), folder)
+  return { folder, git: gitIn(folder) }
+}
+
+const refs = () => rig.client.call<{ refs: { branch: string; commit: string }[] }>('GET', '/v1/files/refs')
+const labelOf = async (branch: string, path: string) =>
+  (await rig.client.call<{ label: object }>('GET', `/v1/files/file?branch=${encodeURIComponent(branch)}&path=${path}`))
+    .label
+
+describe('a push of a session that has cloned what came from outside', () => {
+  test('attack 27: is taken only where each file it changes bears the label of what was read', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const { folder, git } = await sessionOn('runs/mail')
+    await git('checkout', '-q', '-b', 'runs/work')
+    await commitIn(folder, { 'plan.md': 'as I was told' }, 'plan')
+    const before = await refs()
+    for (const to of ['runs/work', 'refs/for/main']) {
+      const refused = await ran(folder, ['push', 'origin', `HEAD:${to}`])
+      expect(refused.code).not.toBe(0)
+      expect(refused.stderr).toContain('DENIED')
+    }
+    await git('tag', 'v1')
+    expect((await ran(folder, ['push', 'origin', 'v1'])).code).not.toBe(0)
+    expect(await refs()).toEqual(before)
+    expect(await rig.client.call('GET', '/v1/gate')).toEqual({ items: [] })
+
+    const labels = { 'mail.md': 'private:external', 'plan.md': 'private:external' }
+    await commitIn(folder, { '.csb/labels.json': JSON.stringify(labels) }, 'labels')
+    await git('push', '-q', 'origin', 'runs/work')
+    expect(await labelOf('runs/work', 'plan.md')).toMatchObject({ integrity: 'external' })
+  })
+
+  test('one that has cloned nothing from outside pushes as before', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const { folder, git } = await sessionOn('main')
+    await git('checkout', '-q', '-b', 'runs/own')
+    await commitIn(folder, { 'plan.md': 'my own' }, 'plan')
+    await git('push', '-q', 'origin', 'runs/own')
+    expect(await labelOf('runs/own', 'plan.md')).toMatchObject({ integrity: 'owner' })
+  })
+})
