@@ -52,6 +52,8 @@ export const ERROR_TEXTS = {
   'hint.PORT_IN_USE': 'This one is free, with the two after it: csb start --data {directory} --port {next}',
   'hint.PROTECTED': 'Write into a run branch instead, as runs/NAME.',
   'hint.RECORD_HELD': 'See why with: csb record witnessed. After a restored backup: csb record resume --after-restore',
+  'hint.GRANT_INVALID.holder_mismatch':
+    'It was made out to somebody else. csb grants marks with * what this node or its owner may pass on.',
   'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',
   'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
   'hint.UNAUTHENTICATED': 'The token in owner.token of the data folder is for the node of that folder only.',

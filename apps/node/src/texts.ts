@@ -1,6 +1,7 @@
 /** Every sentence the command says to a person, by key. One catalogue; code holds no prose. */
 
 import { ERROR_TEXTS } from './error-texts.ts'
+import { GRANT_TEXTS } from './grant-texts.ts'
 import { KEY_TEXTS } from './key-texts.ts'
 import { RECORD_TEXTS } from './record-texts.ts'
 
@@ -221,8 +222,6 @@ const EN = {
     'NOTE: none of the notes you named was handed over: the peer may not see them. The agent worked without them.',
   'handoff.withheld': '  withheld, since the peer may not see it: {ids}',
 
-  'delegate.about': "let an agent speak with the owner's authority",
-  'delegate.done': '{grantee} may speak for {grantor} at level {level} about {scope}.\n  id    {id}\n  hash  {hash}',
   'share.about': 'let a peer see the notes of the home up to a level',
   'share.done': '{name} may see notes up to {level}{write}.\n  hash  {hash}',
   'share.write': ' and write',
@@ -231,10 +230,6 @@ const EN = {
   'trust.removed': '{did} is honoured no more.',
   'trust.delegate': 'it speaks for them, as a person told you: their name, as you call them',
   'trust.speaks': '\n  speaks for {name} about {scope} up to {level}, until {until}; you wrote it down',
-  'delegate.depth': 'how often it may be passed on, each time narrower',
-  'delegate.max-age': 'within which time a revocation counts everywhere; default 1m',
-  'delegate.send': 'bring it to the node of --to',
-  'delegate.sending': 'Bringing it there',
   'inbox.about': 'messages that came in, and by what authority',
   'inbox.none': 'Nothing came in.',
   'inbox.ordinary': 'ordinary',
@@ -255,8 +250,6 @@ const EN = {
   'lease.children': 'how many narrower leases it may hand on',
   'lease.done':
     'Token for {name}, shown once:\n{token}\n  may      {actions}\n  paths    {paths}\n  branches {branches}\n  sees     up to {level}\n  until    {until}; then it only reads\n  hash     {hash}',
-  'grants.about': 'list grants',
-  'grants.revoked': '  REVOKED',
   'revoke.about': 'end a grant for ever',
   'revoke.progress': 'Telling',
   'revoke.done': 'Revoked {target}. Here it counts from now on.',
@@ -352,6 +345,8 @@ const EN = {
   'label.file.about': 'label a file or a folder of a branch',
   'label.note.about': 'label a note',
   'label.done': 'Labelled {what} as {label}.',
+
+  ...GRANT_TEXTS,
 
   ...KEY_TEXTS,
 

@@ -26,6 +26,22 @@ export const AUTHORITY_ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: '/v1/grants/pass',
+    operation: 'authority.pass',
+    input: 'AuthorityPass',
+    summary: 'Pass a grant of this node on, narrower',
+    status: 201,
+  },
+  {
+    method: 'POST',
+    path: '/v1/grants/end',
+    operation: 'authority.end',
+    input: 'AuthorityEnd',
+    summary: 'End a grant that this node made or answers for',
+    status: 201,
+  },
+  {
+    method: 'POST',
     path: '/v1/leases/attenuate',
     operation: 'authority.attenuate',
     input: 'AuthorityAttenuate',

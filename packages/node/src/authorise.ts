@@ -3,7 +3,7 @@
  * signature; the signed document then goes to the running node like anybody's.
  * @clause DEL-001, DEL-003.3.1, DEL-003.3.4
  */
-import { fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease } from '@csb/core'
+import { fail, type Delegation, type Grant, type Identity, type KeyPair, type Lease, type Revocation } from '@csb/core'
 import { createToken, draftGrant, holderOf, signGrant, signRevocation, tokenHash, type Rank } from '@csb/authority'
 import type { Client } from './client.ts'
 import { readJson, writeJson } from './data-folder.ts'
@@ -78,9 +78,9 @@ export type Sharing = {
   readonly mayWrite: boolean
 }
 
-/** Bring a grant to the node of whoever it is made out to. @throws PEER_UNREACHABLE, or what that node refuses with */
-export async function bringTo(desk: Desk, did: string, grant: Grant): Promise<void> {
-  await desk.client.call('POST', '/v1/grants/send', { did, chain: [grant] })
+/** Bring a grant, with those above it, to the node of whoever it is made out to. @throws PEER_UNREACHABLE, or what that node refuses with */
+export async function bringTo(desk: Desk, did: string, chain: readonly Grant[]): Promise<void> {
+  await desk.client.call('POST', '/v1/grants/send', { did, chain })
 }
 
 /** Let a peer see the home's notes up to a level. @returns the signed grant and its hash */
@@ -184,11 +184,13 @@ export type Revoked = {
 export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly string[]): Promise<Revoked> {
   const { items } = await desk.client.call<{ items: { hash: string; grant: Grant }[] }>('GET', '/v1/grants')
   const { hash: target, grant } = chosen(items, idOrHash)
-  const revocation = signRevocation({ target, reason: 'ended', now: desk.now }, desk.owner)
-  const { reached, unreached } = await desk.client.call<Revoked>('POST', '/v1/revocations', revocation)
+  const identity = await identityIn(desk.directory)
+  // what the node passed on bears its signature, and ends by it
+  const isOfNode = grant.delegation.grantor_key === identity.did
+  const { reached, unreached, document } = isOfNode ? await endByNode(desk, target) : await endByOwner(desk, target)
   const more: Peer[] = []
   for (const did of peers.filter((one) => !reached.some((peer) => peer.did === one))) {
-    await desk.client.call('POST', '/v1/grants/send', { did, revocation })
+    await desk.client.call('POST', '/v1/grants/send', { did, revocation: document })
     more.push({ did, name: null })
   }
   await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== grant.delegation.id))
@@ -196,10 +198,21 @@ export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly 
   return { target, reached: [...reached, ...more], unreached: unreached.filter(isLate) }
 }
 
-type Kept = { readonly hash: string; readonly grant: Grant }
+type Ended = Pick<Revoked, 'reached' | 'unreached'> & { readonly document: Revocation }
+
+const endByNode = ({ client }: Desk, grant: string): Promise<Ended> =>
+  client.call<Ended>('POST', '/v1/grants/end', { grant })
+
+async function endByOwner({ client, owner, now }: Desk, target: string): Promise<Ended> {
+  const document = signRevocation({ target, reason: 'ended', now }, owner)
+  return { ...(await client.call<Omit<Ended, 'document'>>('POST', '/v1/revocations', document)), document }
+}
+
+/** A grant as the node lists it. */
+export type Kept = { readonly hash: string; readonly grant: Grant }
 
 /** By id, by hash, or by as much of the hash as a list shows. */
-function chosen(items: readonly Kept[], idOrHash: string): Kept {
+export function chosen(items: readonly Kept[], idOrHash: string): Kept {
   const exact = items.filter(({ hash, grant }) => hash === idOrHash || grant.delegation.id === idOrHash)
   const isShort = exact.length === 0 && idOrHash.length >= SHORTEST_HASH
   const found = isShort ? items.filter(({ hash }) => hash.startsWith(idOrHash)) : exact

@@ -31,6 +31,7 @@ export {
   type Revoked,
 } from './authorise.ts'
 export type { LeaseFor } from './leases.ts'
+export { passOnFrom, type Passed } from './pass-on.ts'
 export { condemnKey, rotateOwner, settleOwner, type Rotated } from './rotate.ts'
 export { takeOwner } from './take-owner.ts'
 export {

@@ -12,6 +12,7 @@ import { labelOperations } from './operations/labels.ts'
 import { memoryOperations } from './operations/memory.ts'
 import { mergeOperations } from './operations/merge.ts'
 import { nodeOperations } from './operations/node.ts'
+import { passingOperations } from './operations/passing.ts'
 import { recordOperations } from './operations/record.ts'
 import { syncOperations } from './operations/sync.ts'
 import { taskOperations } from './operations/tasks.ts'
@@ -29,6 +30,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...agentOperations,
     ...taskOperations,
     ...authorityOperations,
+    ...passingOperations,
     ...keyOperations,
     ...recordOperations,
     ...witnessOperations,

@@ -80,7 +80,7 @@ async function delegate({ step, say }: Stage, { nas, aide, friend }: Cast) {
     ttlMs: TTL_MS,
     maxAgeMs: MAX_AGE_MS,
   })
-  await bringTo(desk, aide.did, made.grant)
+  await bringTo(desk, aide.did, [made.grant])
   say(`grant ${made.hash.slice(0, 19)}; a revocation counts within ${MAX_AGE_MS / 1000} s`)
   return made
 }

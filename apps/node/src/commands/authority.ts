@@ -1,24 +1,13 @@
 /** csb delegate, share, trust, inbox: who may speak for the owner, see the home, be believed here, and who did speak. */
 import { Option, type Command } from 'commander'
 import { LEVELS, systemClock, type Grant, type Level } from '@csb/core'
-import { bringTo, delegateTo, shareWith } from '@csb/node'
+import { shareWith } from '@csb/node'
 import { acting, collect, countOf, didOf, durationOf, given, listOf, named, route, type Stand } from '../context.ts'
+import { delegateCommand } from './delegate.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
 type Rank = Grant['delegation']['level']
-type Delegating = {
-  readonly audience: string[]
-  readonly to?: string
-  readonly toName?: string
-  readonly scope?: string
-  readonly level: Rank
-  readonly ttl?: number
-  readonly task?: string
-  readonly depth?: number
-  readonly maxAge?: number
-  readonly send?: boolean
-}
 type Trusted = {
   readonly did: string
   readonly name: string
@@ -56,7 +45,6 @@ type Trusting = {
   readonly level: Rank
   readonly ttl?: number
 }
-const DAY_MS = 86_400_000
 /** Of a stranger's words that a list shows. */
 const INBOX_CHARS = 200
 const RANKS: readonly Rank[] = ['inform', 'request', 'execute', 'override']
@@ -65,28 +53,9 @@ const rankOption = (flags: string, about: string, fallback: Rank): Option =>
   new Option(flags, about).choices(RANKS).default(fallback)
 const levelOption = (flags: string, about: string): Option => new Option(flags, about).choices(LEVELS).default('public')
 
-/** Dids, or every node. */
-const audienceOf = (value: string, before: readonly string[] | undefined): string[] => [
-  ...(before ?? []),
-  ...listOf(value).map((one) => (one === '*' ? one : didOf(one))),
-]
-
 export function authorityCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))
-  program
-    .command('delegate')
-    .description(t('delegate.about'))
-    .requiredOption('--audience <did>', t('option.audience'), audienceOf)
-    .option('--to <did>', t('option.grantee'), didOf)
-    .option('--to-name <name>', t('option.grantee-name'))
-    .option('--scope <tokens>', t('option.scope'))
-    .addOption(rankOption('--level <level>', t('option.rank'), 'request'))
-    .option('--ttl <duration>', t('option.ttl'), durationOf)
-    .option('--task <id>', t('option.task'))
-    .option('--depth <n>', t('delegate.depth'), countOf)
-    .option('--max-age <duration>', t('delegate.max-age'), durationOf)
-    .option('--send', t('delegate.send'))
-    .action(acting<Delegating>(delegate))
+  delegateCommand(program)
   program
     .command('share')
     .argument('<did>', '', didOf)
@@ -114,25 +83,6 @@ export function authorityCommands(program: Command): void {
     .description(t('inbox.about'))
     .option('--limit <n>', t('option.limit'), countOf)
     .action(acting<{ limit?: number }>(inbox))
-}
-
-async function delegate({ desk, out }: Stand, _args: readonly [], options: Delegating): Promise<void> {
-  const { audience, to, toName, scope = '*', level, ttl, task, depth, maxAge, send } = options
-  const scopes = listOf(scope)
-  const isGlobal = scopes.includes('*') && task === undefined
-  const { grant, hash } = await delegateTo(await desk(), {
-    ...(to === undefined ? {} : { to: { name: toName ?? to, did: to } }),
-    audience,
-    scope: scopes,
-    level,
-    // a global grant may live until it is revoked; the others need an end
-    ttlMs: ttl ?? (isGlobal ? null : DAY_MS),
-    ...given({ task, maxDepth: depth, maxAgeMs: maxAge }),
-  })
-  if (send === true && to !== undefined) await out.during(t('delegate.sending'), bringTo(await desk(), to, grant))
-  const { id, grantee, grantee_key, grantor, grantor_key, ...rest } = grant.delegation
-  const words = { grantee: named(grantee, grantee_key), grantor: named(grantor, grantor_key), id, hash }
-  out.answer({ id, hash, grant }, t('delegate.done', { ...words, level: rest.level, scope: rest.scope.join(', ') }))
 }
 
 async function share({ desk, out }: Stand, [did]: [string], options: Sharing): Promise<void> {

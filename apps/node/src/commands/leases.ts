@@ -1,7 +1,6 @@
 /** csb lease, grants, revoke: what is handed out, what there is, what ends. */
-import { readFile } from 'node:fs/promises'
 import { InvalidArgumentError, Option, type Command } from 'commander'
-import { LEVELS, fail, fromUtf8, parseBounded, type Grant, type Lease, type Level } from '@csb/core'
+import { LEVELS, fail, systemClock, type Grant, type Lease, type Level } from '@csb/core'
 import { leaseFor, revokeGrant, type LeaseFor, type Leased, type Peer, type Revoked } from '@csb/node'
 import {
   acting,
@@ -15,6 +14,7 @@ import {
   named,
   type Stand,
 } from '../context.ts'
+import { readLease } from '../lease-file.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -35,10 +35,15 @@ type Leasing = {
   readonly ttl: number
 }
 type Budget = NonNullable<Lease['budget']>
-type Granted = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
+type Granted = {
+  readonly hash: string
+  readonly revoked: boolean
+  readonly grant: Grant
+  readonly used?: Readonly<Record<string, number>>
+}
+type Self = { readonly did: string; readonly owner: { readonly did: string } }
 
 const DAY_MS = 86_400_000
-const FILE_BYTES = 64 * 1024
 /** What is done at a path of a branch; a list alone is of what the node holds. */
 const ON_PATHS = ['list', 'read', 'write', 'propose']
 const ON_BRANCHES = ['read', 'write', 'propose']
@@ -71,7 +76,11 @@ export function leaseCommands(program: Command): void {
         out.answer(made, leaseText(options.for, made))
       }),
     )
-  program.command('grants').description(t('grants.about')).action(acting(grants))
+  program
+    .command('grants')
+    .description(t('grants.about'))
+    .option('--all', t('grants.all'))
+    .action(acting<{ all?: boolean }>((stand, _args, { all }) => grants(stand, all === true)))
   program
     .command('revoke <grant>')
     .description(t('revoke.about'))
@@ -121,17 +130,6 @@ function checkReach({ actions, paths = [], branches = [] }: LeaseFor): void {
   fail('INVALID_INPUT', { problem: t('lease.needs', words) })
 }
 
-/** `authorization_details` as a file: the list, its one entry, or the document around it. */
-async function readLease(path: string): Promise<Partial<Lease>> {
-  const text = fromUtf8(await readFile(path).catch((error: unknown) => fail('NOT_FOUND', { file: path }, error)))
-  const value = parseBounded(text ?? '', FILE_BYTES) as { authorization_details?: unknown } | null
-  const list = value?.authorization_details ?? value
-  const [entry, ...more] = Array.isArray(list) ? list : [list]
-  if (typeof entry !== 'object' || entry === null || more.length > 0)
-    fail('INVALID_INPUT', { file: path, reason: 'one lease is expected' })
-  return entry as Partial<Lease>
-}
-
 /** `calls=100,bytes_written=1000000` */
 function budgetOf(text: string, before: Budget | undefined): Budget {
   const budget: Budget = { ...before }
@@ -158,15 +156,53 @@ function leaseText(name: string, { token, hash, did, expiresAt, lease }: Leased)
   })
 }
 
-async function grants({ client, out }: Stand): Promise<void> {
-  const found = await (await client()).call<{ items: Granted[] }>('GET', '/v1/grants')
-  out.answer(found, found.items.map(grantText).join('\n'))
+/** What is kept: of one that is over, or was made for a single run, only on demand. */
+async function grants({ client, out }: Stand, all: boolean): Promise<void> {
+  const node = await client()
+  const found = await node.call<{ items: Granted[] }>('GET', '/v1/grants')
+  const { did, owner } = await node.call<Self>('GET', '/v1/status')
+  const now = systemClock.now()
+  const isShown = ({ revoked, grant: { delegation } }: Granted) =>
+    all || (!revoked && (delegation.expires_at ?? now + 1) > now && delegation.task === null)
+  const shown = found.items
+    .filter(isShown)
+    .toSorted((a, b) => a.grant.delegation.granted_at - b.grant.delegation.granted_at)
+  const own = [did, owner.did]
+  const lines = shown.map((one) => grantText(one, isPassable(one.grant, own)))
+  const hidden = found.items.length - shown.length
+  const notes = [
+    ...(shown.some(({ grant }) => isPassable(grant, own)) ? [t('grants.passable')] : []),
+    ...(hidden === 0 ? [] : [t('grants.hidden', { hidden })]),
+  ]
+  out.answer(found, [...(lines.length === 0 ? [t('grants.none')] : lines), ...notes].join('\n'))
 }
 
-function grantText({ hash, revoked, grant: { delegation } }: Granted): string {
-  const { id, grantor, grantor_key, grantee, grantee_key, level } = delegation
-  const parties = `${named(grantor, grantor_key)} -> ${named(grantee, grantee_key)}`
-  return `${hash.slice(0, 19)}  ${inline(id)}  ${parties}  ${level}${revoked ? t('grants.revoked') : ''}`
+/** Was it received here from somebody else, and may it be passed on? */
+const isPassable = ({ delegation }: Grant, own: readonly string[]): boolean =>
+  delegation.max_depth > 0 && own.includes(delegation.grantee_key) && !own.includes(delegation.grantor_key)
+
+function grantText({ hash, revoked, used, grant }: Granted, passable: boolean): string {
+  const { id, grantor, grantor_key, grantee, grantee_key, level, scope, expires_at: end, parent } = grant.delegation
+  const budget = Object.entries(grant.authorization_details?.[0]?.budget ?? {})
+  const lines = [
+    t('grants.line', {
+      mark: passable ? '*' : ' ',
+      hash: hash.slice(0, 19),
+      id: inline(id),
+      parties: `${named(grantor, grantor_key)} -> ${named(grantee, grantee_key)}`,
+      revoked: revoked ? t('grants.revoked') : '',
+    }),
+    t('grants.what', {
+      level,
+      scope: scope.map(inline).join(', '),
+      until: end === null ? t('gate.ever') : new Date(end).toISOString(),
+      parent: parent === null ? '' : t('grants.under', { parent: parent.slice(0, 19) }),
+    }),
+    ...(budget.length === 0
+      ? []
+      : [budget.map(([unit, most]) => t('grants.used', { unit, used: used?.[unit] ?? 0, most })).join(', ')]),
+  ]
+  return lines.join('\n    ')
 }
 
 /** Who has heard, and when those who have not stop by themselves. */

@@ -1287,6 +1287,71 @@ lease: {
 ttl_ms?: number
 }
 /**
+ * a narrower grant of one that was made out to this node; what is left out stays as it was received
+ * 
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "AuthorityPass".
+ */
+export interface AuthorityPass {
+/**
+ * id or hash of what was received
+ */
+grant: string
+to: {
+/**
+ * a name for people, at most 128 characters
+ */
+name: string
+/**
+ * did:key of an Ed25519 key
+ */
+did: string
+}
+/**
+ * @minItems 1
+ * @maxItems 32
+ */
+audience?: string[]
+/**
+ * @minItems 1
+ * @maxItems 32
+ */
+scope?: string[]
+/**
+ * DEL-002 2.3
+ */
+level?: ("inform" | "request" | "execute" | "override")
+/**
+ * default a day, or what is left
+ */
+ttl_ms?: number
+/**
+ * how often it may be passed on again; default 0
+ */
+max_depth?: number
+/**
+ * within which time a revocation counts
+ */
+max_age_ms?: number
+task?: string
+/**
+ * members of a lease (grant-v1) that differ from the one received; absent: no lease is passed on
+ */
+lease?: {
+[k: string]: unknown | undefined
+}
+}
+/**
+ * This interface was referenced by `Operations`'s JSON-Schema
+ * via the `definition` "AuthorityEnd".
+ */
+export interface AuthorityEnd {
+/**
+ * sha256: and 64 hex digits
+ */
+grant: string
+}
+/**
  * This interface was referenced by `Operations`'s JSON-Schema
  * via the `definition` "AuthorityDeclared".
  */

@@ -1,5 +1,5 @@
 /** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
-import { fail, isNodeError, type Clearance, type Grant, type Lease } from '@csb/core'
+import { LIMITS, fail, isNodeError, type Clearance, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
   childOf,
@@ -94,8 +94,15 @@ function isOwnerSigned({ store, identity }: Context, chain: readonly unknown[]):
   )
 }
 
+type Keeping = {
+  readonly tokenHash?: string | undefined
+  readonly isDeclared?: boolean | undefined
+  /** it may be kept for what its holder does with it elsewhere */
+  readonly isHeld?: boolean
+}
+
 /** Check a chain against the origins this node trusts and keep it. */
-async function accept(context: Context, chain: readonly unknown[], tokenHash?: string, isDeclared = false) {
+async function accept(context: Context, chain: readonly unknown[], { tokenHash, isDeclared, isHeld }: Keeping) {
   const now = context.clock.now()
   const isSigned = isOwnerSigned(context, chain)
   const keep = (tx: Transaction) => {
@@ -103,12 +110,12 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash?: s
       chain,
       now,
       isRevoked: (hash, by, grant) => isRevoked(tx, hash, by, grant),
-      trustedRoot: (did) => trusted(tx, did),
+      trustedRoot: (did) => trusted(tx, did) ?? (isHeld === true ? vouched(tx, context, chain) : undefined),
     })
     if (!isSigned) checkBrought(tx, context, verified.chain)
     storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
     replaceNodeGrant(tx, context, verified)
-    if (isDeclared) noteDeclared(tx, verified.leaf.delegation.id)
+    if (isDeclared === true) noteDeclared(tx, verified.leaf.delegation.id)
     return verified
   }
   const told = ({ leaf, leafHash }: ReturnType<typeof keep>) => ({
@@ -117,6 +124,25 @@ async function accept(context: Context, chain: readonly unknown[], tokenHash?: s
     grantee: leaf.delegation.grantee_key,
   })
   return isSigned ? context.write(keep, told) : mintThroughGate(context, () => wishOfChain(chain), keep, told)
+}
+
+/**
+ * What was passed on to this node or its owner is kept to be used elsewhere, though its origin is a stranger here, where
+ * somebody who passed it on is none. Here it counts for nothing: whoever honours a chain trusts its origin.
+ */
+function vouched(
+  tx: Transaction,
+  { key, identity }: Context,
+  chain: readonly unknown[],
+): { ceiling: Rank } | undefined {
+  const grants = chain.slice(0, LIMITS.chainLinks) as readonly Partial<Grant>[]
+  const holder = grants.at(-1)?.delegation?.grantee_key
+  const isOwn = holder === key.did || holder === identity.owner.did
+  const isKnown = grants.some((grant) => {
+    const by = grant?.delegation?.grantor_key
+    return typeof by === 'string' && trusted(tx, by) !== undefined
+  })
+  return isOwn && isKnown ? { ceiling: 'inform' } : undefined
 }
 
 type Brought = {
@@ -135,7 +161,10 @@ export const authorityOperations: readonly Operation[] = [
     needs: ruling,
     run: async (context: Context, input: Accepting) => {
       const chain = [...(input.chain ?? []), input.grant]
-      const { leaf, leafHash } = await accept(context, chain, input.token_hash, input.declared)
+      const { leaf, leafHash } = await accept(context, chain, {
+        tokenHash: input.token_hash,
+        isDeclared: input.declared,
+      })
       return { hash: leafHash, id: leaf.delegation.id }
     },
   },
@@ -171,7 +200,7 @@ export const authorityOperations: readonly Operation[] = [
     run: async (context: Context, _input: unknown, port: MessagePort) => {
       const message = (await port.receive()) as Brought | undefined
       if (Array.isArray(message?.chain)) {
-        const { leafHash } = await accept(context, message.chain)
+        const { leafHash } = await accept(context, message.chain, { isHeld: true })
         await port.send({ accepted: leafHash })
       } else if (message?.status !== undefined) {
         await port.send({ status: await answerStatus(context, message.status) })
@@ -335,7 +364,7 @@ function knowSigner(context: Context, document: unknown): void {
  * @param except dids that know already
  * @returns the hash that was revoked, and who is to hear of it
  */
-async function revokeGrant(
+export async function revokeGrant(
   context: Context,
   document: unknown,
   except: readonly string[],
