@@ -157,6 +157,7 @@ describe('what can be restored', () => {
         index === at ? { kind: 'Y', body: utf8(canonicalize({ ...rowAt(at), ...change })) } : old,
       )
     const gone = 'f'.repeat(64)
+    const row: Frame = frames[file] ?? { kind: 'Y', body: new Uint8Array() }
     const [first = 0, second = 0] = rows
     const swapped = [frames[first], frames[second]] as [Frame, Frame]
     const hostile: readonly (readonly [string, Frame[]])[] = [
@@ -171,9 +172,9 @@ describe('what can be restored', () => {
       ['a label that is none', changed(file, { label: 'nonsense' })],
       ['a time that is none', changed(file, { until: 1.5 })],
       ['a member too many', changed(file, { more: 1 })],
-      ['the same twice', [...frames.slice(0, file + 1), frames[file] as Frame, ...frames.slice(file + 1)]],
+      ['the same twice', [...frames.slice(0, file + 1), row, ...frames.slice(file + 1)]],
       ['another order', frames.with(first, swapped[1]).with(second, swapped[0])],
-      ['behind the objects', [...frames.filter((_, at) => at !== file), frames[file] as Frame]],
+      ['behind the objects', [...frames.filter((_, at) => at !== file), row]],
       ['none, so that objects came for nothing', frames.filter((_, at) => at !== branch)],
     ]
     const other = (await openHome()).store
