@@ -51,6 +51,16 @@ describe('csb files export and import', () => {
     await two.command('files', 'export', again, '--home', taken.home)
     expect(bytes.equals(await readFile(again))).toBe(true)
     await expect(two.command('files', 'import', broken)).rejects.toMatchObject({ code: 5 })
+    // what the record of the first says of a commit is told by the second, marked as the first one's word
+    const log = await one.door.call<{ items: { commit: string }[] }>('GET', '/v1/files/log?branch=runs/one')
+    const commit = log.body.items[0]?.commit ?? ''
+    const [there, here] = [one, two].map(async (node) => JSON.parse(await node.command('explain', commit)) as object)
+    expect(await there).toMatchObject({ operation: 'files.write', imported: null })
+    expect(await here).toMatchObject({
+      operation: 'files.write',
+      imported: { home: taken.home, signed: true },
+      inclusion: null,
+    })
     await expect(one.command('files', 'export', whole)).rejects.toMatchObject({ code: 2 })
     expect((await two.door.verifyRecord()).status).toBe(200)
   })

@@ -47,5 +47,12 @@ export const RECORD_TEXTS = {
   'explain.no-commit': 'none',
   'explain.basis': 'word of  {id} {hash}',
   'explain.text':
-    'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}\n{chain}\nread     {reads}\nrecord   entry {seq} of {size}, root {root}\nvouched  {vouched}',
+    'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}\n{chain}\nread     {reads}\n{record}',
+  'explain.record': 'record   entry {seq} of {size}, root {root}\nvouched  {vouched}',
+  'explain.imported':
+    'record   entry {seq} of the record of {node}: imported evidence, came with {home}\nchecked  {checked}; {payload}; that the entry stands in that record is not proved here',
+  'explain.signed': 'that node signed it',
+  'explain.unsigned': 'NOT what that node signed: do not rely on it',
+  'explain.payload': 'what it says is what the entry commits to',
+  'explain.no-payload': 'what it said was erased there',
 } as const

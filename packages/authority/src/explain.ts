@@ -12,12 +12,15 @@ import { witnessState, type KnownCheckpoint } from './checkpoints.ts'
 import { readRecords, recordAt, recordOfCommit } from './record.ts'
 import type { RecordHeader, RecordPayload } from './record-row.ts'
 import { proveInclusion, type InclusionProof } from './record-check.ts'
+import { importedCommits, importedEvidence } from './record-evidence.ts'
 import { isRevoked } from './revocation.ts'
 import { storedChain } from './stored-grants.ts'
 import { trusted } from './trust.ts'
 
 /** Fewer digits of an object id than this find too much. */
 const SHORTEST_PREFIX = 4
+/** Commits that a prefix may fit and that are told. */
+const MOST_MATCHES = 9
 
 /** One grant of the chain, as a person asks for it. */
 export type ExplainedGrant = {
@@ -50,6 +53,15 @@ export type Vouched = Pick<KnownCheckpoint, 'size' | 'root' | 'at'> & {
   }[]
 }
 
+export type ExplainedImport = {
+  /** home that it came with */
+  readonly home: string
+  /** in whose record it stands, by this node's own name for it */
+  readonly node: { readonly did: string; readonly name: string | null }
+  /** true where it is what that node signed; the payload, where it was not erased, is then the one it committed to */
+  readonly signed: boolean
+}
+
 export type Explanation = {
   /** null where the run made none, or it was erased */
   readonly commit: string | null
@@ -76,8 +88,10 @@ export type Explanation = {
   /** null where the payload was erased; fewer than they were where a snapshot can not be read */
   readonly reads: RecordPayload['reads'] | null
   readonly effect: RecordPayload['effect'] | null
-  /** of its leaf in the whole record now */
-  readonly inclusion: InclusionProof
+  /** Where it is an entry of another node's record, which came with a home. That it stands there is not proved here. */
+  readonly imported: ExplainedImport | null
+  /** of its leaf in the whole record now; null where the entry is of another node's record */
+  readonly inclusion: InclusionProof | null
   /** the newest settled checkpoint, where it covers the entry; null: nobody but this node vouches for it */
   readonly settled: Vouched | null
 }
@@ -89,9 +103,10 @@ export type Explanation = {
  * @clause L1.5
  */
 export async function explainCommit(view: View, oidPrefix: string): Promise<Explanation> {
-  const commit = await resolve(view, oidPrefix)
-  const seq = recordOfCommit(view, commit) ?? fail('NOT_FOUND', { commit })
-  return explanationOf(view, seq, commit)
+  const { commit, home } = await resolve(view, oidPrefix)
+  const seq = recordOfCommit(view, commit)
+  if (seq !== undefined) return explanationOf(view, seq, commit)
+  return home === undefined ? fail('NOT_FOUND', { commit }) : importedExplanation(view, home, commit)
 }
 
 /**
@@ -109,10 +124,34 @@ export async function explainRun(view: View, run: string): Promise<Explanation> 
 
 function explanationOf(view: View, seq: number, commit: string | null): Explanation {
   const { header, payload } = recordAt(view, seq)
+  return {
+    ...entryOf(view, commit, { header, payload }),
+    approval: commit === null ? null : approvalOf(view, commit, payload),
+    imported: null,
+    inclusion: proveInclusion(view, seq),
+    settled: vouchedFor(view, seq),
+  }
+}
+
+/** A card of another node is not here, nor are its checkpoints; grants are where they were shown here. */
+function importedExplanation(view: View, home: string, commit: string): Explanation {
+  const { header, payload, node, isSigned } = importedEvidence(view, home, commit)
+  return {
+    ...entryOf(view, commit, { header, payload }),
+    approval: null,
+    imported: { home, node: { did: node, name: nameOf(view, node, []) }, signed: isSigned },
+    inclusion: null,
+    settled: null,
+  }
+}
+
+type Entry = { readonly header: RecordHeader; readonly payload: RecordPayload | null }
+
+function entryOf(view: View, commit: string | null, { header, payload }: Entry) {
   const chain = header.lease === null ? [] : (storedChain(view, header.lease) ?? [])
   return {
     commit,
-    seq,
+    seq: header.seq,
     at: header.ts,
     operation: header.operation,
     outcome: header.outcome,
@@ -121,13 +160,10 @@ function explanationOf(view: View, seq: number, commit: string | null): Explanat
     run: header.run,
     lease: header.lease === null ? null : { hash: header.lease, chain: explainedChain(view, header.lease) },
     basis: header.basis === null ? null : { hash: header.basis, chain: explainedChain(view, header.basis) },
-    approval: commit === null ? null : approvalOf(view, commit, payload),
     label: header.label,
     readCount: header.reads,
     reads: payload?.reads ?? null,
     effect: payload?.effect ?? null,
-    inclusion: proveInclusion(view, seq),
-    settled: vouchedFor(view, seq),
   }
 }
 
@@ -138,13 +174,18 @@ function vouchedFor(view: View, seq: number): Vouched | null {
   return { size, root, at, cosigners: cosigners.map((one) => ({ ...one, name: nameOf(view, one.did, []) })) }
 }
 
-async function resolve(view: View, oidPrefix: string): Promise<string> {
+/** A commit of this node's record, or of evidence that came with a home. */
+async function resolve(view: View, oidPrefix: string): Promise<{ commit: string; home: string | undefined }> {
   if (!/^[0-9a-f]+$/.test(oidPrefix) || oidPrefix.length < SHORTEST_PREFIX) fail('INVALID_INPUT', { commit: oidPrefix })
-  const matches: string[] = []
+  const imported = await importedCommits(view, oidPrefix, MOST_MATCHES)
+  const own: string[] = []
   const start = `${prefix('recordByCommit')}${oidPrefix}`
-  for await (const [fullKey] of view.range({ prefix: start, limit: 9 })) matches.push(tail(fullKey, 'recordByCommit'))
+  for await (const [fullKey] of view.range({ prefix: start, limit: MOST_MATCHES }))
+    own.push(tail(fullKey, 'recordByCommit'))
+  const matches = [...new Set([...own, ...imported.keys()])].slice(0, MOST_MATCHES)
   if (matches.length > 1 && !matches.includes(oidPrefix)) fail('INVALID_INPUT', { commit: oidPrefix, matches })
-  return matches[0] ?? fail('NOT_FOUND', { commit: oidPrefix })
+  const commit = matches.length > 1 ? oidPrefix : (matches[0] ?? fail('NOT_FOUND', { commit: oidPrefix }))
+  return { commit, home: imported.get(commit) }
 }
 
 const explainedChain = (view: View, hash: string): readonly ExplainedGrant[] =>

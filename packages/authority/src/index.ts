@@ -129,4 +129,4 @@ export {
   type OpenCard,
 } from './gate.ts'
 export { openSeed, sealSeed, type SealedSeed } from './custody.ts'
-export { checkEvidence, evidenceOf } from './record-evidence.ts'
+export { checkEvidence, evidenceOf, importedThatMention } from './record-evidence.ts'

@@ -356,8 +356,9 @@ describe('explain', () => {
         ],
       },
     })
-    expect(verifyInclusion(explanation.inclusion)).toBe(true)
-    expect(explanation.inclusion.root).toBe((await verifyRecord(store.view())).root)
+    const { inclusion } = explanation
+    expect(inclusion !== null && verifyInclusion(inclusion)).toBe(true)
+    expect(inclusion?.root).toBe((await verifyRecord(store.view())).root)
 
     await store.transact((tx) => revoke(tx, signRevocation({ target: grantHash(root), now: NOW }, owner), NOW))
     expect((await explainCommit(store.view(), commit)).lease?.chain.map(({ revoked }) => revoked)).toEqual([true, true])

@@ -21,6 +21,7 @@ export const DOMAINS = {
   agentRecord: 'CSB-AGENT-RECORD-V1',
   tombstone: 'CSB-TOMBSTONE-V1',
   checkpoint: 'CSB-CHECKPOINT-V1',
+  evidence: 'CSB-EVIDENCE-V1',
 } as const
 
 export type Domain = keyof typeof DOMAINS

@@ -20,7 +20,7 @@ import { exportSources, finishErasures, isForgotten, settleImport } from '../src
 import { ALL, NOW, openHome, snapshot } from './open-home.ts'
 
 const ME = createKeyPair()
-const SOURCES = exportSources(evidenceOf)
+const SOURCES = exportSources((view, commit) => evidenceOf(view, commit, ME))
 const WORDS = { author: { name: 'Ada', did: ME.did }, trailers: {}, now: NOW + 10_000_000 }
 const BRANCH = 'runs/one'
 

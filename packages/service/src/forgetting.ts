@@ -3,19 +3,22 @@
  * say. Their headers go on proving that something was done; who and when stays, what does not.
  * @clause L1.6, L3.4
  */
-import { payloadsThatMention } from '@csb/authority'
+import { importedThatMention, payloadsThatMention } from '@csb/authority'
 import { finishErasures, type FindMentions, type ForgetReport } from '@csb/guard'
 import type { Store } from '@csb/store'
 
 /** The salt at the head of a payload: 32 random bytes, so that a scan for it finds this payload and nothing else. */
 const SALT_BYTES = 32
 
-const inTheRecord: FindMentions = async (view, words) =>
-  (await payloadsThatMention(view, words)).map(({ key, bytes, words: named }) => ({
-    key,
-    marker: bytes.slice(0, SALT_BYTES),
-    words: named,
-  }))
+/** In this node's own record, and in what of others' came with a home, there as a whole. */
+const inRecords: FindMentions = async (view, words) => {
+  const own = await payloadsThatMention(view, words)
+  const imported = await importedThatMention(view, words)
+  return [
+    ...own.map(({ key, bytes, words: named }) => ({ key, marker: bytes.slice(0, SALT_BYTES), words: named })),
+    ...imported.map(({ key, bytes: marker, words: named }) => ({ key, marker, words: named })),
+  ]
+}
 
 /**
  * Finish whatever forgetting is not finished: after an approval, after a round with a peer, at start.
@@ -24,6 +27,6 @@ const inTheRecord: FindMentions = async (view, words) =>
  * @clause L3.4
  */
 export async function finishForgetting(store: Store, ids?: readonly string[]): Promise<ForgetReport[]> {
-  const reports = await finishErasures(store, inTheRecord)
+  const reports = await finishErasures(store, inRecords)
   return ids === undefined ? reports : reports.filter(({ id }) => ids.includes(id))
 }

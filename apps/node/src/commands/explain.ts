@@ -41,7 +41,12 @@ type Explained = {
   } | null
   readonly readCount: number
   readonly reads: readonly { readonly path: string; readonly oid: string; readonly label: Label }[] | null
-  readonly inclusion: { readonly size: number; readonly root: string }
+  readonly imported: {
+    readonly home: string
+    readonly node: { readonly did: string; readonly name: string | null }
+    readonly signed: boolean
+  } | null
+  readonly inclusion: { readonly size: number; readonly root: string } | null
   readonly settled: Settled | null
 }
 
@@ -109,10 +114,23 @@ function explainedText(found: Explained): string {
     lease: lease?.hash ?? t('explain.no-lease'),
     chain: [...chainText(lease), ...basisText(basis), ...approvalOf(found)].join('\n'),
     reads: readsText(found),
+    record:
+      inclusion === null
+        ? importedText(found)
+        : t('explain.record', { seq, size: inclusion.size, root: inclusion.root, vouched: settledText(settled) }),
+  })
+}
+
+/** Of another node's record: what can be said of it here, and what not. */
+function importedText({ imported, seq, reads }: Explained): string {
+  if (imported === null) return ''
+  const { home, node, signed } = imported
+  return t('explain.imported', {
     seq,
-    size: inclusion.size,
-    root: inclusion.root,
-    vouched: settledText(settled),
+    home,
+    node: named(node.name ?? '', node.did).trim(),
+    checked: t(signed ? 'explain.signed' : 'explain.unsigned'),
+    payload: t(reads === null ? 'explain.no-payload' : 'explain.payload'),
   })
 }
 

@@ -40,7 +40,6 @@ export type ImportEvent =
     }
 
 const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
-const SOURCES = exportSources(evidenceOf)
 
 export const archiveOperations: readonly Operation[] = [
   {
@@ -59,14 +58,15 @@ export const archiveOperations: readonly Operation[] = [
 ]
 
 async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportEvent> {
-  const { store, clock, principal } = context
+  const { store, clock, principal, key } = context
   const home = homeOf(input, context)
+  const sources = exportSources((view, commit) => evidenceOf(view, commit, key))
   requireEverything(context, principal.lease)
   const { offset = 0 } = input
   const begun =
     input.export === undefined
-      ? await beginExport(store, home, SOURCES, clock.now())
-      : await resumeExport(store, home, SOURCES, input.export)
+      ? await beginExport(store, home, sources, clock.now())
+      : await resumeExport(store, home, sources, input.export)
   const { id, bytes, objects } = begun
   await takeInBranches(context, home, () => true)
   if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
@@ -75,7 +75,7 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
     () => ({ home, export: id, bytes, offset }),
   )
   yield { kind: 'begun', export: id, home, bytes, objects, offset }
-  for await (const part of streamExport(store, begun, SOURCES, offset)) {
+  for await (const part of streamExport(store, begun, sources, offset)) {
     if (context.signal.aborted) return
     yield { kind: 'bytes', bytes: part }
   }
