@@ -19,7 +19,7 @@ export type ForgetFacts = {
   readonly more_copies: number
   /** peers that were in step with this home and may hold them; they are told to forget */
   readonly holders: readonly { readonly did: string; readonly name: string | null }[]
-  /** entries of the record that name them and lose what they say, up to the size named on the card */
+  /** entries of the record that named them when it was asked, and lose what they say */
   readonly records: number
   /** what stays out of reach, whatever is done here */
   readonly not_covered: readonly string[]

@@ -29,7 +29,7 @@ import {
 } from '@csb/files'
 import { NOT_COVERED, planForget, type ForgetItem } from '@csb/guard'
 import { getState } from '@csb/memory'
-import { prefix, tail, type View } from '@csb/store'
+import { key, prefix, tail, type View } from '@csb/store'
 import { peerRights } from './credentials.ts'
 import type { Parts } from './operation.ts'
 
@@ -66,6 +66,16 @@ export async function subjectNow(parts: Parts, view: View, request: GateRequest)
 }
 
 export const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
+
+/**
+ * Numbers of the entries that name one of the notes or a version of it. It reads the whole record.
+ * @throws NOT_FOUND, FORGOTTEN
+ */
+export async function recordsNaming(view: View, home: string, ids: readonly string[]): Promise<number[]> {
+  const items = await planForget(view, home, ids)
+  const words = items.flatMap(({ id, oid, versions }) => [id, oid, ...versions])
+  return (await payloadsThatMention(view, [...new Set(words)])).map(({ seq }) => seq)
+}
 
 /** Ids of notes as a request keeps them. */
 export const idsOf = ({ ids = '' }: GateRequest): string[] => ids.split(' ')
@@ -146,10 +156,10 @@ function relabelled(path: string, mode: string | null, bytes: Uint8Array, before
 /** Everything that forgetting these notes does and does not reach; `head` is the digest of the whole plan. */
 async function forgetSubject(parts: Parts, view: View, request: GateRequest, own: Own): Promise<GateSubject> {
   const { home } = own
-  const { reason = '', entries = '0' } = request
+  const { reason = '' } = request
   const ids = idsOf(request)
   const items = await planForget(view, home, ids)
-  const records = await recordsNaming(view, items, Number(entries))
+  const records = recordsOf(view, request)
   const holders = await holdersOf(parts, view, home, items)
   const copies = items.flatMap(({ kept }) => kept.map(({ branch, path }) => ({ branch, path })))
   const facts: ForgetFacts = {
@@ -191,12 +201,13 @@ const goneNote = ({ path, sha256, size, label }: ForgetItem): GateChange => ({
   label_new: null,
 })
 
-/** Entries that name a note, among those that were there when it was asked: what was said since goes as well. */
-async function recordsNaming(view: View, items: readonly ForgetItem[], entries: number): Promise<number[]> {
-  const words = items.flatMap(({ id, oid, versions }) => [id, oid, ...versions])
-  const found = await payloadsThatMention(view, [...new Set(words)])
-  return found.map((row) => Number(tail(row.key, 'payload'))).filter((seq) => seq < entries)
-}
+/** Of the entries that named a note when it was asked, those that still do: none can begin to, and some may be erased. */
+const recordsOf = (view: View, { records = '' }: GateRequest): number[] =>
+  records
+    .split(' ')
+    .filter((seq) => seq !== '')
+    .map(Number)
+    .filter((seq) => view.has(key('payload', seq)))
 
 /** Peers that were in step with the home and may see one of the notes; one whose right ended may hold it still. */
 async function holdersOf(parts: Parts, view: View, home: string, items: readonly ForgetItem[]): Promise<string[]> {

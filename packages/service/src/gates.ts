@@ -10,7 +10,6 @@ import {
   decide,
   givePass,
   openCard,
-  recordSize,
   taintLease,
   type Card,
   type Decided,
@@ -25,7 +24,7 @@ import { relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
 import { finishForgetting } from './forgetting.ts'
-import { branchesOf, idsOf, subjectNow, type Wish } from './gate-subjects.ts'
+import { branchesOf, idsOf, recordsNaming, subjectNow, type Wish } from './gate-subjects.ts'
 import { locationOf, type Context, type Parts } from './operation.ts'
 
 /** What somebody wants done. */
@@ -110,10 +109,12 @@ export async function askGate(context: Context, ask: GateAsk): Promise<never> {
   const { principal, run, key, clock } = context
   // who may make authority for others may ask for it; whatever else is asked for takes the word
   if (ask.kind !== 'mint') mayPropose(context, ask.home)
+  // the record is long: it is looked through where nobody else waits for it
+  const records = ask.kind === 'forget' ? await recordsNaming(context.view, ask.home, ask.ids) : []
   const { card } = await context.write(
     async (tx) => {
       if (ask.kind === 'mint') taintLease(tx, ask.lease, context.outside)
-      const request = requestOf(tx, ask)
+      const request = requestOf(ask, records)
       const subject = await subjectNow(context, tx, request)
       if (subject.changes.length === 0 && subject.commits.length === 0 && subject.facts === undefined)
         fail('INVALID_INPUT', { reason: 'there is nothing to approve' })
@@ -140,10 +141,10 @@ function mayPropose(context: Context, home: string): void {
 }
 
 /** What is kept of a wish, so that its subject can be computed again. */
-function requestOf(view: View, ask: GateAsk): GateRequest {
+function requestOf(ask: GateAsk, records: readonly number[]): GateRequest {
   switch (ask.kind) {
     case 'forget':
-      return { ...ask, ids: ask.ids.join(' '), entries: String(recordSize(view)) }
+      return { ...ask, ids: ask.ids.join(' '), records: records.join(' ') }
     case 'mint':
       return { ...ask, wish: JSON.stringify(ask.wish) }
     default:

@@ -208,6 +208,20 @@ describe('an approval of a forgetting is void', () => {
     await expect(house.owned('memory.get', { id: other })).resolves.toMatchObject({ content: 'two' })
   })
 
+  test('L1.7 where an entry that named the note has lost what it said meanwhile', async () => {
+    const house = await createHouse()
+    const items = ['one', 'two'].map((content) => ({ entry: { content, level: 'warm', type: 'lesson' } }))
+    const made = await house.owned<{ items: { id: string }[] }>('memory.batch', { items })
+    const [one = '', two = ''] = made.items.map(({ id }) => id)
+    const card = await ask(house, [one])
+    // the entry of the batch named both
+    await house.forget([two])
+    const before = await dump(house)
+    await expect(approve(house, card)).rejects.toMatchObject({ code: 'GATE_STALE', details: { field: 'head' } })
+    expect(await dump(house)).toEqual(before)
+    await expect(house.forget([one])).resolves.toMatchObject({ forgotten: [one] })
+  })
+
   test('L1.7 and one of a card that forgets less forgets nothing', async () => {
     const house = await createHouse()
     const [one, two] = [await remember(house, 'one'), await remember(house, 'two')]
