@@ -75,7 +75,10 @@ const freePort = () => ports.take(3)
 /** Whether this machine carries the multicast by which nodes find each other. */
 async function hasMulticast(): Promise<boolean> {
   const socket = createSocket({ type: 'udp4', reuseAddr: true })
-  const heard = once(socket, 'message').then(() => true)
+  const heard = once(socket, 'message').then(
+    () => true,
+    () => false,
+  )
   try {
     socket.bind(MDNS.port)
     await once(socket, 'listening')
