@@ -42,6 +42,7 @@ export function acting<Options extends object = object, Args extends readonly un
     try {
       await work(stand, command.processedArgs as unknown as Args, command.opts<Options & Shared>())
     } catch (error) {
+      stand.out.end()
       reportError(error, stand.isJson)
     }
   }

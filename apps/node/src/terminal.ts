@@ -27,17 +27,20 @@ export type Output = {
   /** a line that goes on changing until it is done; nothing with --json or where lines should not move */
   progress(text: string): void
   notice(text: string): void
+  /** Take the moving line away for good: what follows is no progress. */
+  end(): void
 }
 
 export function createOutput(isJson: boolean): Output {
   const isMoving = !isJson && !isPlain() && process.stderr.isTTY
   let isShown = false
+  let isOver = false
   const settle = () => {
     if (isShown) process.stderr.write('\r\u001B[K')
     isShown = false
   }
   const progress = (text: string) => {
-    if (!isMoving) return
+    if (!isMoving || isOver) return
     isShown = true
     process.stderr.write(`\r\u001B[K${inline(text).slice(0, (process.stderr.columns || 80) - 1)}`)
   }
@@ -67,6 +70,10 @@ export function createOutput(isJson: boolean): Output {
     notice: (text) => {
       settle()
       process.stderr.write(`${visible(text)}\n`)
+    },
+    end: () => {
+      isOver = true
+      settle()
     },
   }
 }

@@ -1,5 +1,6 @@
 /** csb files, command by command, and that REST has the same. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -30,6 +31,12 @@ const files = async (args: readonly string[], input?: string | Uint8Array): Prom
   return out
 }
 const rest = <T>(method: 'GET', path: string): Promise<T> => client.call<T>(method, path)
+
+/** A command whose messages go to a terminal. */
+const terminal = {
+  ...{ CI: undefined, NO_COLOR: undefined, TERM: 'xterm' },
+  NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true;process.stderr.columns=80',
+}
 
 describe('csb files', () => {
   test('put, ls, cat, log, rm: what the one wrote the others read, and REST the same', async () => {
@@ -75,8 +82,40 @@ describe('csb files', () => {
     const birch = join(parent, 'birch')
     await csb(['init', '--data', birch, '--unsealed'])
     const other = await csbStart(['--data', birch, '--port', '0'])
-    const { code } = await csb(['files', 'import', archive, '--data', birch])
+    const { code, err } = await csb(['files', 'import', archive, '--data', birch], { env: terminal })
     expect(code).toBe(EXIT.ok)
+    expect(err).toMatch(/^(?:\r\u001B\[KImporting \[#*\.*\] [0-9.]+ of [0-9.]+ MiB)+\r\u001B\[K$/)
+    expect(err).toContain('#'.repeat(20))
     await other.stop()
+  })
+
+  test('export and import say at a terminal how far they are, in one line that goes; elsewhere nothing', async () => {
+    const large = randomBytes(3_000_000).toString('base64')
+    await client.call('PUT', '/v1/files/file', { branch: 'runs/large', path: 'large.txt', text: large })
+    const archive = (name: string) => join(parent, `${name}.csbar`)
+    const at = (env: NodeJS.ProcessEnv, ...args: string[]) => csb(['files', ...args, '--data', folder], { env })
+    const [shown, piped, json] = await Promise.all([
+      at(terminal, 'export', archive('shown')),
+      at({}, 'export', archive('piped')),
+      at(terminal, 'export', archive('json'), '--json'),
+    ])
+    const mebibytes = ((await stat(archive('shown'))).size / 1_048_576).toFixed(1)
+    const frames = shown.err.split('\r\u001B[K')
+    // the line is gone before the answer is told
+    expect([frames.shift(), frames.pop()]).toEqual(['', ''])
+    const told = frames.map((frame) => /^Exporting \[(#*)(\.*)\] ([0-9.]+) of ([0-9.]+) MiB$/.exec(frame))
+    for (const [, done = '', left = '', , total] of told.map((match) => match ?? []))
+      expect([done.length + left.length, total]).toEqual([20, mebibytes])
+    const bars = told.map((match) => match?.[1]?.length ?? -1)
+    expect(bars.length).toBeGreaterThan(2)
+    expect(bars).toEqual(bars.toSorted((a, b) => a - b))
+    expect(told.at(-1)?.slice(1)).toEqual(['#'.repeat(20), '', mebibytes, mebibytes])
+    expect(shown.out).toBe(piped.out.replace('piped', 'shown'))
+    expect([piped.err, json.err]).toEqual(['', ''])
+    expect(JSON.parse(json.out)).toMatchObject({ file: archive('json') })
+    // what goes wrong is told after the line, and nothing moves after it
+    const again = await at(terminal, 'import', archive('shown'))
+    expect(again.code).toBe(EXIT.unreachable)
+    expect(again.err).toMatch(/MiB\r\u001B\[Kcsb: It changed meanwhile[^\r]*$/)
   })
 })
