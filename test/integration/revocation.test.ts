@@ -148,7 +148,7 @@ describe('what counts once counts once', () => {
       'TASK_STATE_FAILED',
       'SCOPE_EXCEEDED',
     ])
-  }, 120_000)
+  })
 
   test('DEL-003.3.4 an entry that a person deletes from identity.json ends its grant', async () => {
     const grant = await delegated()

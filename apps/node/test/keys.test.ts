@@ -61,7 +61,7 @@ test('the key is changed, shown, and a peer that trusts the old one trusts the n
   expect(ran.out).toContain(owner.did)
   const known = await until(
     async () => (await trustedAt('friend')).find(({ did }) => did === next.did),
-    20_000,
+    30_000,
     'the friend has heard',
   )
   expect(known).toMatchObject({ name: 'Ines', ceiling: 'execute' })
@@ -104,7 +104,7 @@ test('a key in other hands: nothing happens unasked, then all that it granted is
       ({ hash }) => hash === given.hash,
     )?.revoked
   expect(await stateOf('nas')).toBe(true)
-  await until(async () => (await stateOf('friend')) === true, 20_000, 'it is void at the friend')
+  await until(async () => (await stateOf('friend')) === true, 30_000, 'it is void at the friend')
   expect((await shownAt('nas')).owner.did).toBe(done.did)
   expect((await csb(['note', 'add', 'still mine', ...at('nas')])).code).toBe(0)
   expect((await csb(['record', 'verify', ...at('nas')])).code).toBe(0)

@@ -70,7 +70,7 @@ describe("the owner's key is changed", () => {
     }
     expect(await readdir(directory)).not.toContain('owner.next.json')
     await node.stop()
-  }, 30_000)
+  })
 
   test('L1.3 what the old key signs afterwards is refused, and nothing of it is kept', async () => {
     const directory = await folder()
@@ -87,7 +87,7 @@ describe("the owner's key is changed", () => {
     expect(await identityOf(directory)).toEqual(identity)
     // that attempt left a key which nobody follows: the one in force stays
     expect(await stands(await deskOf(directory), await rules(directory))).toBe(true)
-  }, 30_000)
+  })
 
   test('L1.3 a key in other hands: all that it granted is void, and the node and its owner go on', async () => {
     const directory = await folder()
@@ -105,7 +105,7 @@ describe("the owner's key is changed", () => {
     const own = (await listed(now)).filter(({ grant }) => grant.delegation.parent === null)
     for (const { grant, revoked } of own) expect(revoked).toBe(grant.delegation.grantor_key === desk.owner.did)
     expect((await said(now)).length).toBe(2)
-  }, 30_000)
+  })
 
   test('L1.3 a former key can be said to be in other hands later, and no other one', async () => {
     const directory = await folder()
@@ -120,7 +120,7 @@ describe("the owner's key is changed", () => {
     expect(await stands(desk, granted)).toBe(false)
     expect((await readOwner(directory)).statements).toHaveLength(2)
     expect(await stands(await deskOf(directory), await rules(directory))).toBe(true)
-  }, 30_000)
+  })
 })
 
 describe('a change that is broken off', () => {
@@ -128,27 +128,23 @@ describe('a change that is broken off', () => {
     ['before it is told', 'old'],
     ['after it was told', 'new'],
     ['before the files follow', 'new'],
-  ])(
-    'L1.3 by kill -9 %s leaves the %s key in force, and never none',
-    async (place, which) => {
-      const directory = await folder()
-      await started(directory)
-      const before = (await readOwner(directory)).did
-      const child = fork(ROTATING, [directory, place], { execArgv: ['--conditions=csb-source'], stdio: 'ignore' })
-      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
-      expect(await readdir(directory)).toContain('owner.next.json')
-      const grant = await rules(directory)
-      const { did } = await readOwner(directory)
-      expect(did === before ? 'old' : 'new').toBe(which)
-      expect(grant.delegation.grantor_key).toBe(did)
-      expect((await identityOf(directory)).owner.did).toBe(did)
-      // and it can be changed again
-      const done = await rotateOwner({ ...(await deskOf(directory)), now: systemClock.now() + 1 }, ROTATE)
-      expect((await rules(directory)).delegation.grantor_key).toBe(done.did)
-      expect(await readdir(directory)).not.toContain('owner.next.json')
-    },
-    30_000,
-  )
+  ])('L1.3 by kill -9 %s leaves the %s key in force, and never none', async (place, which) => {
+    const directory = await folder()
+    await started(directory)
+    const before = (await readOwner(directory)).did
+    const child = fork(ROTATING, [directory, place], { execArgv: ['--conditions=csb-source'], stdio: 'ignore' })
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    expect(await readdir(directory)).toContain('owner.next.json')
+    const grant = await rules(directory)
+    const { did } = await readOwner(directory)
+    expect(did === before ? 'old' : 'new').toBe(which)
+    expect(grant.delegation.grantor_key).toBe(did)
+    expect((await identityOf(directory)).owner.did).toBe(did)
+    // and it can be changed again
+    const done = await rotateOwner({ ...(await deskOf(directory)), now: systemClock.now() + 1 }, ROTATE)
+    expect((await rules(directory)).delegation.grantor_key).toBe(done.did)
+    expect(await readdir(directory)).not.toContain('owner.next.json')
+  })
 
   test('L1.3 between the two files: the next command finishes it', async () => {
     const directory = await folder()
@@ -164,7 +160,7 @@ describe('a change that is broken off', () => {
     await writeFile(join(directory, 'identity.json'), JSON.stringify(half))
     expect((await rules(directory)).delegation.grantor_key).toBe(next.file.did)
     expect((await readOwner(directory)).did).toBe(next.file.did)
-  }, 30_000)
+  })
 
   test('while another command is at it nothing is begun', async () => {
     const directory = await folder()
@@ -204,7 +200,7 @@ describe('another node of the owner', () => {
     expect((await delegateTo(desk, DELEGATING)).grant.delegation.grantor_key).toBe(did)
     expect(await desk.client.call('GET', '/v1/record/verify')).toMatchObject({ ok: true })
     await node.stop()
-  }, 30_000)
+  })
 
   test('takes no key of somebody else, and keeps what it has', async () => {
     const [own, other] = [await folder(), await folder()]
@@ -220,5 +216,5 @@ describe('another node of the owner', () => {
     ]).toEqual(before)
     await started(own)
     expect(await said(await deskOf(own))).toEqual([])
-  }, 30_000)
+  })
 })

@@ -69,7 +69,7 @@ const tokenOf = (house: House, owner: string, id: string): Promise<string> =>
       const text = artifacts?.at(-1)?.parts[0]?.text
       return text === undefined ? undefined : (JSON.parse(text) as { env: { CSB_TOKEN: string } }).env.CSB_TOKEN
     },
-    10_000,
+    30_000,
     'the agent has a token',
   )
 
@@ -91,7 +91,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     const task = await taskIn(listener, speaker.key.did, id, 'TASK_STATE_CANCELED')
     expect(wordsOf(task)).toBe('ended, its authority does not hold: revoked')
     expect(ended(task)).toBe('revoked')
-    await until(() => listener.parts.runs.active.size === 0, 10_000, 'its agent has stopped')
+    await until(() => listener.parts.runs.active.size === 0, 30_000, 'its agent has stopped')
     const asked = await speaker.owned<Task>('agents.getTask', {
       did: listener.key.did,
       agent: 'clerk',
@@ -105,7 +105,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
       outcome: 'refused',
       effect: { ended: 'revoked' },
     })
-  }, 20_000)
+  })
 
   test('L1.3 writes nothing from the batch on in which the revocation came', async () => {
     const cast = await stage()
@@ -126,7 +126,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     await writeFile(gate, '')
     expect(ended(await taskIn(listener, speaker.key.did, id, 'TASK_STATE_CANCELED'))).toBe('revoked')
     await wroteNothing(listener, id)
-  }, 20_000)
+  })
 
   test('L1.3 is canceled when no young word is to be had on it any more', async () => {
     const cast = await stage({ maxAgeMs: 1000 })
@@ -137,7 +137,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     const task = await taskIn(listener, speaker.key.did, id, 'TASK_STATE_CANCELED')
     expect(ended(task)).toBe('revocation_stale')
     await wroteNothing(listener, id)
-  }, 20_000)
+  })
 
   test('L1.3 goes on without a young word where it was only a request, and changes nothing', async () => {
     const cast = await stage({ maxAgeMs: 1000 })
@@ -161,14 +161,14 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     expect(await listener.dump()).toEqual(before)
     network.away.delete(nas.key.did)
     // the runs ask for a word meanwhile
-    await until(async () => (await codeOf(write('b.md'))) === 'done', 10_000, 'there is a word again')
+    await until(async () => (await codeOf(write('b.md'))) === 'done', 30_000, 'there is a word again')
     await writeFile(first.gate, '')
     await taskIn(listener, speaker.key.did, first.id, 'TASK_STATE_COMPLETED')
     // what began without one is not given the right to change anything later
     const task = await taskIn(listener, speaker.key.did, second.id, 'TASK_STATE_FAILED')
     expect(task.metadata?.['urn:csb:ext:error:v1']?.['code']).toBe('SCOPE_EXCEEDED')
     await wroteNothing(listener, second.id)
-  }, 20_000)
+  })
 
   test('L1.3 is canceled when its time is over', async () => {
     const cast = await stage({ maxAgeMs: 1000 })
@@ -177,7 +177,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     clock.advance(HOUR)
     expect(ended(await taskIn(listener, speaker.key.did, id, 'TASK_STATE_CANCELED'))).toBe('expired')
     await wroteNothing(listener, id)
-  }, 20_000)
+  })
 
   test('DEL-003.3.4 is canceled when its origin is trusted no more', async () => {
     const cast = await stage()
@@ -185,7 +185,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
     const { id } = await begin(cast)
     await listener.owned('authority.untrust', { did: nas.owner.did })
     expect(ended(await taskIn(listener, speaker.key.did, id, 'TASK_STATE_CANCELED'))).toBe('untrusted_root')
-  }, 20_000)
+  })
 
   test('L1.3 does not begin where it was revoked while it waited for its turn', async () => {
     const network = createNetwork()
@@ -211,7 +211,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
       expect(ended(await taskIn(house, speaker.key.did, id, 'TASK_STATE_CANCELED'))).toBe('revoked')
       await wroteNothing(house, id)
     }
-  }, 20_000)
+  })
 })
 
 test('DEL-003.3.4 a run on what a person wrote down ends when that is taken back', async () => {
@@ -231,7 +231,7 @@ test('DEL-003.3.4 a run on what a person wrote down ends when that is taken back
   await house.owned('authority.trust', { did: speaker.key.did, name: 'laptop', ceiling: 'execute' })
   expect(ended(await taskIn(house, speaker.key.did, id, 'TASK_STATE_CANCELED'))).toBe('untrusted_root')
   await wroteNothing(house, id)
-}, 20_000)
+})
 
 describe('L1.3 a run for the holder of a lease', () => {
   async function working(ttlMs = HOUR) {
@@ -247,7 +247,7 @@ describe('L1.3 a run for the holder of a lease', () => {
         params: { message: messageOf(`hold ${gate}`), configuration: { returnImmediately: true } },
       }) as Promise<{ task: Task }>
     const { task } = await send()
-    const owner = await until(() => house.parts.runs.active.get(task.id)?.owner, 5_000, 'it runs')
+    const owner = await until(() => house.parts.runs.active.get(task.id)?.owner, 30_000, 'it runs')
     await taskIn(house, owner, task.id, 'TASK_STATE_WORKING')
     return { house, clock, caller, owner, id: task.id, send }
   }
@@ -259,7 +259,7 @@ describe('L1.3 a run for the holder of a lease', () => {
     expect(wordsOf(task)).toBe('ended, its authority does not hold: revoked')
     await wroteNothing(house, id)
     expect(await codeOf(send())).toBe('LEASE_REVOKED')
-  }, 20_000)
+  })
 
   test('L1.3 ends with the lease, and its own lease never outlives that', async () => {
     const { house, clock, owner, id } = await working(60_000)
@@ -269,5 +269,5 @@ describe('L1.3 a run for the holder of a lease', () => {
     const task = await taskIn(house, owner, id, 'TASK_STATE_CANCELED')
     expect(wordsOf(task)).toBe('ended, its authority does not hold: expired')
     await wroteNothing(house, id)
-  }, 20_000)
+  })
 })

@@ -174,11 +174,11 @@ test('L1.3 who was shown a grant of the key hears, who was away when it comes ba
   await house.owned('keys.state', { statement: changes[1] })
   // said by the newest, of the oldest: believed only when all of the changes are
   await house.owned('keys.state', { statement: signCompromise(house.owner.did, NOW + 1, third) }).catch(() => undefined)
-  await until(async () => (await says(near)).length === 3, 5_000, 'who is near has heard')
+  await until(async () => (await says(near)).length === 3, 30_000, 'who is near has heard')
   const jobs = await startJobs(house.parts, house.service)
   onTestFinished(() => jobs.stop())
   network.back(far.key.did)
-  await until(async () => (await says(far)).length === 3, 5_000, 'who was away has heard')
+  await until(async () => (await says(far)).length === 3, 30_000, 'who was away has heard')
   expect(trusted(far.store.view(), third.did)).toMatchObject({ name: 'Ines', ceiling: 'execute' })
 })
 

@@ -74,7 +74,7 @@ describe('L1.3 a revocation follows the grant', () => {
       isRevoked(store.view(), grantHash(cast.grant), [cast.nas.owner.did]) ? true : undefined
     expect(heard(cast.speaker)).toBe(true)
     // the nas never spoke with the listener: the speaker did
-    await until(() => heard(cast.listener), 5_000, 'the listener has heard')
+    await until(() => heard(cast.listener), 30_000, 'the listener has heard')
     for (const level of ['request', 'execute'])
       expect(await speak(cast, level)).toBe('processed without authority: revoked')
   })
@@ -105,9 +105,9 @@ describe('L1.3 a revocation follows the grant', () => {
     network.away.add(speaker.key.did)
     expect((await revoking(cast)).unreached).toHaveLength(1)
     network.back(speaker.key.did)
-    await until(() => isRevoked(speaker.store.view(), grantHash(cast.grant)), 5_000, 'the speaker has heard')
+    await until(() => isRevoked(speaker.store.view(), grantHash(cast.grant)), 30_000, 'the speaker has heard')
     const count = () => network.heard.filter(({ text }) => text.includes('"revocation":')).length
-    await until(() => count() > 0, 5_000, 'it was said')
+    await until(() => count() > 0, 30_000, 'it was said')
     const before = count()
     await nas.idle()
     network.back(speaker.key.did)
@@ -123,7 +123,7 @@ describe('L1.3 a revocation follows the grant', () => {
     const jobs = await startJobs(again.parts, again.service)
     onTestFinished(() => jobs.stop())
     cast.network.back(cast.speaker.key.did)
-    await until(() => isRevoked(cast.speaker.store.view(), grantHash(cast.grant)), 5_000, 'the speaker has heard')
+    await until(() => isRevoked(cast.speaker.store.view(), grantHash(cast.grant)), 30_000, 'the speaker has heard')
   })
 
   test('a word on revocation is answered to whoever asks, and is not recorded', async () => {
@@ -186,10 +186,10 @@ describe('L1.3 a lease at a peer', () => {
         }
         return undefined
       },
-      5_000,
+      30_000,
       'the lease is minted',
     )
-    await until(() => listener.parts.runs.reads.size > 0, 5_000, 'the run has begun')
+    await until(() => listener.parts.runs.reads.size > 0, 30_000, 'the run has begun')
     const refused = hand.catch((error: unknown) => error)
     await nas.owned('authority.revoke', signRevocation({ target: grantHash(handed.grant), now: NOW }, nas.owner))
     await writeFile(gate, '')
@@ -202,7 +202,7 @@ describe('L1.3 a lease at a peer', () => {
     const grant = await nas.grant({ ...far, type: 'scoped', scope: ['x'], ttlMs: HOUR, maxAgeMs: 1000 })
     network.away.add(nas.key.did)
     const working = whileHeld(listener.parts, handedFooting(listener.parts, [grant], nas.key.did), async (over) => {
-      await until(() => over.aborted, 5_000, 'it is told to stop')
+      await until(() => over.aborted, 30_000, 'it is told to stop')
     })
     await expect(working).rejects.toMatchObject({ code: 'GRANT_INVALID', details: { reason: 'revocation_stale' } })
   })

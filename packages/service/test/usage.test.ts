@@ -132,7 +132,7 @@ describe('L1.2 what an agent says it used', () => {
     const { house, caller, hash } = await stage({ tokens: 100 })
     const gate = join(house.store.directory, 'never')
     const { id } = await ask(house, caller, `use 60 ${gate}`, { configuration: { returnImmediately: true } })
-    await until(() => leftOf(house.store.view(), hash, 'tokens') === 40, 10_000, 'it has said so')
+    await until(() => leftOf(house.store.view(), hash, 'tokens') === 40, 30_000, 'it has said so')
     const owner = house.parts.runs.active.get(id)?.owner ?? ''
     const again = await house.reopen()
     await taskIn(again, owner, id, 'TASK_STATE_FAILED')
