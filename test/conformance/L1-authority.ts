@@ -240,13 +240,16 @@ const echo = {
   accept: 'anyone',
 }
 
-/** Rewrite the time of one entry, as somebody with access to the disk could. */
+/** Change the last digit of one entry's time, as somebody with access to the disk could. */
 async function changeOneByte(directory: string, seq: number): Promise<void> {
   const store = await openStore(join(directory, 'db'))
   await store.transact((tx) => {
-    const row = tx.getJson<readonly [ts: number, ...unknown[]]>(key('header', seq))
+    const row = tx.get(key('header', seq))
     assert.ok(row, `there is no entry ${seq}`)
-    tx.putJson(key('header', seq), [row[0] + 1, ...row.slice(1)])
+    const spoiled = Buffer.from(row)
+    const at = spoiled.indexOf(',', spoiled.lastIndexOf('[1')) - 1
+    spoiled[at] = (spoiled[at] ?? 0) ^ 1
+    tx.put(key('header', seq), spoiled)
   })
   await store.close()
 }
