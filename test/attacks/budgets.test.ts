@@ -79,6 +79,20 @@ describe('attack 28: a budget is multiplied by handing it to several', () => {
   })
 })
 
+describe('attack 28: a peer uses more than it was given', () => {
+  test('attack 28: what an agent there says it used is held against what was carved out, and its result does not come', async () => {
+    const { nas, peers, hash, caller } = await stage({ ...WORKING, budget: { tokens: 100 } })
+    const [left] = peers
+    const offer = (text: string) =>
+      nas.service.perform(caller, 'handoff.offer', { did: left?.key.did, agent: 'clerk', text })
+    const done = (await offer('use 101')) as { outcome: string; code: string; commit?: string }
+    expect([done.outcome, done.code, done.commit]).toEqual(['failed', 'SCOPE_EXCEEDED', undefined])
+    expect(leftOf(nas.store.view(), hash, 'tokens')).toBe(0)
+    // all of it went along: there is nothing left to give
+    expect(await codeOf(offer('use 1'))).toBe('SCOPE_EXCEEDED')
+  })
+})
+
 describe('attack 40: a lease is minted by handing work on', () => {
   test('attack 40: who may not act on others hands nothing on, and mints nothing', async () => {
     const { nas, peers, offer } = await stage({ ...WORKING, capabilities: ['B'] })

@@ -145,6 +145,47 @@ export const L1: readonly Acceptance[] = [
     },
   },
   {
+    clause: 'L1.3',
+    title: 'work that was begun under a delegation is canceled when that is revoked, and whoever sent it sees why',
+    needsOwnNodes: true,
+    run: async ({ spawn }) => {
+      const [nas, friend] = [await spawn({ name: 'sending' }), await spawn({ name: 'working' })]
+      const [{ did: from, owner }, { did: other, addresses }] = [await nas.door.status(), await friend.door.status()]
+      await nas.door.dial(addresses[0] ?? '')
+      await friend.command('trust', owner.did, '--name', 'Ines', '--ceiling', 'execute')
+      await friend.door.attach({ ...echo, id: 'busy', command: [process.execPath, '-e', 'setInterval(() => 0, 1000)'] })
+      const granted = JSON.parse(
+        await nas.command('delegate', '--audience', other, '--scope', 'reports', '--level', 'execute'),
+      ) as { id: string }
+      const said = nas.door.say('busy', other, { delegation: granted.id, scope: ['reports'] })
+      await until(async () => (await friend.door.inbox()).some((one) => one.from === from), 20_000, 'it has begun')
+      await nas.command('revoke', granted.id)
+      assert.equal(await said, 'ended, its authority does not hold: revoked')
+      const found = (await friend.door.record()).find(({ header }) => header.code === 'GRANT_INVALID')
+      assert.equal(found?.header.outcome, 'refused', 'the record does not say that it ended')
+    },
+  },
+  {
+    clause: 'L1.2',
+    title: 'what an agent says it used is charged to the lease that pays, and nothing begins when that is used up',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const { did } = await node.status()
+      const says = JSON.stringify({ usage: { tokens: 60 }, result: { text: 'counted' } })
+      await node.attach({ ...echo, id: 'counting', command: [process.execPath, '-e', `console.log('${says}')`] })
+      const given = JSON.parse(await own.command('lease', '--for', 'payer', '--budget', 'tokens=100')) as Leased
+      const door = node.as(given.token)
+      const used = async () => (await node.grants()).find(({ hash }) => hash === given.hash)?.used?.['tokens']
+      assert.match(await door.say('counting', did, {}), /^asked by/)
+      assert.equal(await used(), 60)
+      // forty are left: what it used is used, and what came of it does not count
+      assert.match(await door.say('counting', did, {}), /does not reach/)
+      assert.equal(await used(), 100)
+      assert.match(await door.say('counting', did, {}), /does not reach/)
+      assert.equal(await used(), 100)
+    },
+  },
+  {
     clause: 'L1.5',
     title: 'a commit leads to its run, its lease and its read list',
     run: async ({ node }) => {

@@ -1,7 +1,7 @@
-/** What csb delegate and csb grants say: the part of the catalogue that texts.ts takes in. */
+/** What csb delegate, grants, share, trust, inbox, lease and revoke say: the part of the catalogue that texts.ts takes in. */
 
 export const GRANT_TEXTS = {
-  'delegate.about': "let an agent speak with the owner's authority, or pass on what was received",
+  'delegate.about': 'let an agent speak for the owner, or pass on what was received',
   'delegate.from':
     'pass on this grant, which was made out to this node or its owner: id or hash, as csb grants shows it',
   'delegate.level': 'how it is to be treated: inform, request, execute or override (default: request, or as received)',
@@ -25,4 +25,38 @@ export const GRANT_TEXTS = {
   'grants.passable': '* received, and may be passed on: csb delegate --from ID --to DID',
   'grants.hidden': '{hidden} that are over, or of single runs: csb grants --all',
   'grants.revoked': '  REVOKED',
+
+  'share.about': 'let a peer see the notes of the home up to a level',
+  'share.done': '{name} may see notes up to {level}{write}.\n  hash  {hash}',
+  'share.write': ' and write',
+  'trust.about': 'whose authority this node honours, and how far',
+  'trust.done': '{name} is honoured up to {ceiling}.',
+  'trust.removed': '{did} is honoured no more.',
+  'trust.delegate': 'it speaks for them, as a person told you: their name, as you call them',
+  'trust.speaks': '\n  speaks for {name} about {scope} up to {level}, until {until}; you wrote it down',
+  'inbox.about': 'messages that came in, and by what authority',
+  'inbox.none': 'Nothing came in.',
+  'inbox.ordinary': 'ordinary',
+  'inbox.accepted': '{level}, for {name}{stale}{ended}',
+  'inbox.ended': ', ended: {reason}',
+  'inbox.stale': ', not confirmed lately',
+  'inbox.downgraded': 'ordinary: {reason}',
+  'trust.none': 'Nobody.',
+  'lease.about': 'hand out a lease with a token, for an agent or a client',
+  'lease.file': 'a lease as JSON: an authorization_details entry',
+  'lease.deny': 'not these paths',
+  'lease.level': 'up to what label it sees (default: public)',
+  'lease.needs': 'To {actions} it needs {options}: without it the lease reaches nothing.',
+  'lease.floor': 'label of what it writes, at least',
+  'lease.capability': 'B sensitive things, C changes and words to others; may be given again',
+  'lease.gate': 'what always waits for a person; may be given again',
+  'lease.budget': 'calls=100, bytes_read=, bytes_written=, wall_ms=, tokens=, cost_micro=; with commas',
+  'lease.children': 'how many narrower leases it may hand on',
+  'lease.done':
+    'Token for {name}, shown once:\n{token}\n  may      {actions}\n  paths    {paths}\n  branches {branches}\n  sees     up to {level}\n  until    {until}; then it only reads\n  hash     {hash}',
+  'revoke.about': 'end a grant for ever',
+  'revoke.progress': 'Telling',
+  'revoke.done': 'Revoked {target}. Here it counts from now on.',
+  'revoke.reached': '  heard    {who}',
+  'revoke.unreached': '  away     {who}: nothing more is done in that name after {at}',
 } as const

@@ -243,10 +243,12 @@ function mint(
 /** A budget that goes along is what is left of the caller's. */
 function withLeft(view: View, { principal: { leaseHash } }: Context, lease: Lease): Lease {
   if (lease.budget === undefined || leaseHash === null) return lease
-  const left = Object.entries(lease.budget).map(([unit, most]) => [
-    unit,
-    Math.min(most, leftOf(view, leaseHash, unit as Unit)),
-  ])
+  const left = Object.entries(lease.budget).map(([unit, most]) => {
+    const amount = Math.min(most, leftOf(view, leaseHash, unit as Unit))
+    // nothing could begin with it there
+    if (amount === 0) fail('SCOPE_EXCEEDED', { field: `budget.${unit}`, lease: leaseHash })
+    return [unit, amount]
+  })
   return { ...lease, budget: Object.fromEntries(left) as NonNullable<Lease['budget']> }
 }
 

@@ -16,6 +16,7 @@ import { passingOperations } from './operations/passing.ts'
 import { recordOperations } from './operations/record.ts'
 import { syncOperations } from './operations/sync.ts'
 import { taskOperations } from './operations/tasks.ts'
+import { trustingOperations } from './operations/trusting.ts'
 import { upkeepOperations } from './operations/upkeep.ts'
 import { witnessOperations } from './operations/witness.ts'
 
@@ -31,6 +32,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...taskOperations,
     ...authorityOperations,
     ...passingOperations,
+    ...trustingOperations,
     ...keyOperations,
     ...recordOperations,
     ...witnessOperations,

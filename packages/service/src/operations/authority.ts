@@ -1,5 +1,5 @@
-/** L1 operations: take in grants, revoke, say whom this node trusts. The owner's key is never here: documents arrive signed. */
-import { LIMITS, fail, isNodeError, type Clearance, type Grant, type Lease } from '@csb/core'
+/** L1 operations: take in grants, revoke. The owner's key is never here: documents arrive signed. */
+import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
   childOf,
@@ -10,7 +10,6 @@ import {
   holderOf,
   isSameOwner,
   listGrants,
-  listTrust,
   noteDeclared,
   noteUntold,
   readGrant,
@@ -18,15 +17,12 @@ import {
   setDeclared,
   signRevocation,
   storeGrant,
-  trust,
   trusted,
-  untrust,
   usedOf,
   verifyChain,
   isRevoked,
   type Attenuation,
   type Rank,
-  type Spoken,
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { answerStatus } from '../freshness.ts'
@@ -36,14 +32,6 @@ import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, t
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../spreading.ts'
-
-type Trusting = {
-  readonly did: string
-  readonly name: string
-  readonly ceiling?: Rank
-  readonly clearance?: Clearance
-  readonly speaks?: Spoken
-}
 
 type Accepting = {
   readonly grant: unknown
@@ -274,57 +262,6 @@ export const authorityOperations: readonly Operation[] = [
       await context.store.transact((tx) => setDeclared(tx, ids))
       return { revoked: hashes }
     },
-  },
-  {
-    name: 'authority.trust',
-    input: 'AuthorityTrust',
-    kind: 'write',
-    open: 'lease',
-    needs: ruling,
-    run: async (context: Context, input: Trusting) => {
-      const entry = await context.write(
-        (tx) =>
-          trust(tx, {
-            did: input.did,
-            name: input.name,
-            ceiling: input.ceiling ?? 'request',
-            clearance: input.clearance ?? { level: 'public', tags: [] },
-            speaks: input.speaks ?? null,
-          }),
-        ({ ceiling, clearance, speaks }) => ({
-          trusts: input.did,
-          ceiling,
-          clearance,
-          ...(speaks === undefined || speaks === null ? {} : { speaks: { level: speaks.level, scope: speaks.scope } }),
-        }),
-      )
-      // it may be less than before
-      context.runs.bell.ring()
-      return entry
-    },
-  },
-  {
-    name: 'authority.untrust',
-    input: 'AuthorityUntrust',
-    kind: 'write',
-    open: 'lease',
-    needs: ruling,
-    run: async (context: Context, input: { did: string }) => {
-      await context.write(
-        (tx) => untrust(tx, input.did),
-        () => ({ trusts_no_more: input.did }),
-      )
-      context.runs.bell.ring()
-      return { did: input.did }
-    },
-  },
-  {
-    name: 'authority.trusted',
-    input: 'AuthorityTrusted',
-    kind: 'read',
-    open: 'lease',
-    needs: reading,
-    run: async ({ view }: Context) => ({ items: await listTrust(view) }),
   },
 ]
 

@@ -1,0 +1,75 @@
+/**
+ * Whom this node trusts: the owner says so, and nothing a peer sends does. Saying less may end what runs.
+ * @clause DEL-003.3.2, DEL-003.3.3
+ */
+import type { Clearance } from '@csb/core'
+import { listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+
+type Trusting = {
+  readonly did: string
+  readonly name: string
+  readonly ceiling?: Rank
+  readonly clearance?: Clearance
+  readonly speaks?: Spoken
+}
+
+const reading = (_input: unknown, parts: Parts) => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'read' as const,
+  label: EVERYTHING,
+})
+
+export const trustingOperations: readonly Operation[] = [
+  {
+    name: 'authority.trust',
+    input: 'AuthorityTrust',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: async (context: Context, input: Trusting) => {
+      const entry = await context.write(
+        (tx) =>
+          trust(tx, {
+            did: input.did,
+            name: input.name,
+            ceiling: input.ceiling ?? 'request',
+            clearance: input.clearance ?? { level: 'public', tags: [] },
+            speaks: input.speaks ?? null,
+          }),
+        ({ ceiling, clearance, speaks }) => ({
+          trusts: input.did,
+          ceiling,
+          clearance,
+          ...(speaks === undefined || speaks === null ? {} : { speaks: { level: speaks.level, scope: speaks.scope } }),
+        }),
+      )
+      // it may be less than before
+      context.runs.bell.ring()
+      return entry
+    },
+  },
+  {
+    name: 'authority.untrust',
+    input: 'AuthorityUntrust',
+    kind: 'write',
+    open: 'lease',
+    needs: ruling,
+    run: async (context: Context, input: { did: string }) => {
+      await context.write(
+        (tx) => untrust(tx, input.did),
+        () => ({ trusts_no_more: input.did }),
+      )
+      context.runs.bell.ring()
+      return { did: input.did }
+    },
+  },
+  {
+    name: 'authority.trusted',
+    input: 'AuthorityTrusted',
+    kind: 'read',
+    open: 'lease',
+    needs: reading,
+    run: async ({ view }: Context) => ({ items: await listTrust(view) }),
+  },
+]
