@@ -158,7 +158,7 @@ export const L1: readonly Acceptance[] = [
         await nas.command('delegate', '--audience', other, '--scope', 'reports', '--level', 'execute'),
       ) as { id: string }
       const said = nas.door.say('busy', other, { delegation: granted.id, scope: ['reports'] })
-      await until(async () => (await friend.door.inbox()).some((one) => one.from === from), 20_000, 'it has begun')
+      await until(async () => (await friend.door.inbox()).some((one) => one.from === from), 30_000, 'it has begun')
       await nas.command('revoke', granted.id)
       assert.equal(await said, 'ended, its authority does not hold: revoked')
       const found = (await friend.door.record()).find(({ header }) => header.code === 'GRANT_INVALID')
