@@ -48,6 +48,7 @@ export {
   wasShown,
 } from './shown.ts'
 export {
+  chainOfToken,
   chainsOfHolder,
   createToken,
   dropToken,

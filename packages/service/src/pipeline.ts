@@ -7,6 +7,7 @@ import { EXIT, checkSchema, fail, isNodeError, newId, toNodeError, type NodeErro
 import { hasEnded } from '@csb/agents'
 import {
   appendRecord,
+  chainOfToken,
   checkHeld,
   clearanceOfLease,
   createRunReads,
@@ -107,7 +108,10 @@ function identify(
   try {
     return ofOpenRun(parts, view, principalOf(view, caller, options))
   } catch (error) {
-    if (!isNodeError(error, 'LEASE_EXPIRED') || !isLooking(parts, operation, input)) throw error
+    if (!isNodeError(error, 'LEASE_EXPIRED')) throw error
+    // that its run has ended is said whether its token is gone already or not yet
+    if (caller.kind === 'bearer') checkOpen(view, chainOfToken(view, caller.token) ?? [])
+    if (!isLooking(parts, operation, input)) throw error
     return ofOpenRun(parts, view, principalOf(view, caller, { ...options, isLooking: true }))
   }
 }
@@ -120,12 +124,18 @@ function identify(
  * @clause L1.2, L1.3
  */
 function ofOpenRun({ runs }: Pick<Parts, 'runs'>, view: View, principal: Principal): Principal {
-  const task = principal.chain.at(-1)?.delegation.task ?? null
+  const task = checkOpen(view, principal.chain)
   if (task === null) return principal
-  if (hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
   const gone = runs.active.get(task)?.heldBy.find((hash) => isRevoked(view, hash))
   if (gone !== undefined) fail('LEASE_REVOKED', { lease: gone })
   return principal
+}
+
+/** @returns the task that the chain was made out for, null for none. @throws UNAUTHENTICATED where that has ended */
+function checkOpen(view: View, chain: Principal['chain']): string | null {
+  const task = chain.at(-1)?.delegation.task ?? null
+  if (task !== null && hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
+  return task
 }
 
 /**

@@ -2,13 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createKeyPair, until, type Authority } from '@csb/core'
+import { createFakeClock, createKeyPair, until, type Authority } from '@csb/core'
 import { AUTHORITY_EXTENSION, cancelTask } from '@csb/agents'
 import { AUTHORITY_KEY, draftGrant, grantHash, signGrant, signRevocation, untrust } from '@csb/authority'
 import { getRef } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import {
   HOUR,
+  NOW,
   attach,
   codeOf,
   createHouse,
@@ -22,11 +23,12 @@ import {
 import { createSpeaker, deliver, envelopeOf, listed, say, taskOf, type Saying, type Speaker } from './speech.ts'
 
 async function stage() {
-  const house = await createHouse()
+  const clock = createFakeClock(NOW)
+  const house = await createHouse({ clock })
   await attach(house)
   const speaker = createSpeaker()
   await listed(house, speaker)
-  return { house, speaker }
+  return { house, speaker, clock }
 }
 
 const markOf = (task: Task) => task.metadata?.[AUTHORITY_EXTENSION]
@@ -243,7 +245,7 @@ describe('a message whose authority fails a step is an ordinary one, and the ans
 
 describe('what a delegated run may reach', () => {
   async function holding(saying: (house: House, speaker: Speaker) => Saying) {
-    const { house, speaker } = await stage()
+    const { house, speaker, clock } = await stage()
     const folder = await mkdtemp(join(tmpdir(), 'csb-hold-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const file = join(folder, 'go')
@@ -263,7 +265,7 @@ describe('what a delegated run may reach', () => {
     )
     const token: Caller = { kind: 'bearer', token: shown.env['CSB_TOKEN'] ?? '', door: 'http' }
     const release = () => writeFile(file, '')
-    return { house, speaker, task: started, token, release }
+    return { house, speaker, clock, task: started, token, release }
   }
 
   test('L1.2 its token writes its own branch and nothing else, speaks for nobody, changes no rights', async () => {
@@ -291,7 +293,7 @@ describe('what a delegated run may reach', () => {
   })
 
   test('L1.2 its token ends with its task, not when its command has been ended', async () => {
-    const { house, speaker, task, token } = await holding((h, s) => ({ grants: [s.grant(h)] }))
+    const { house, speaker, clock, task, token } = await holding((h, s) => ({ grants: [s.grant(h)] }))
     const asked = () =>
       codeOf(house.service.perform(token, 'files.write', { branch: `runs/${task.id}`, path: 'late.md', text: 'x' }))
     expect(await asked()).toBe('done')
@@ -299,6 +301,9 @@ describe('what a delegated run may reach', () => {
     // the command goes on: nobody has told it to stop
     expect(await asked()).toBe('UNAUTHENTICATED')
     expect((await house.records()).at(-1)).toMatchObject({ outcome: 'refused', code: 'UNAUTHENTICATED' })
+    // its lease is over as well by now, which changes nothing in the answer
+    clock.advance(HOUR)
+    expect(await asked()).toBe('UNAUTHENTICATED')
   })
 
   test('L1.5, L3.2: what it read through its token stands in the record of its commit', async () => {
