@@ -96,7 +96,7 @@ describe('a stream of a protocol', () => {
     const frames = await framesOn(connection, '/csb/card/1.0.0')
     await frames.send({ agent: 'echo' })
     expect(await frames.receive()).toEqual({ card: { name: 'echo' } })
-    await until(() => frames.gone.aborted, LIMITS.closeGraceMs + 2_000, 'the node ends it')
+    await until(() => frames.gone.aborted, LIMITS.closeGraceMs + 30_000, 'the node ends it')
     expect(connection.streams.filter(({ protocol }) => protocol === '/csb/card/1.0.0')).toEqual([])
   })
 
