@@ -106,12 +106,12 @@ export function markTree(view: View, home: string, root: Uint8Array, into: OidLi
     if (into.add(tree) < before) continue
     const body = readObject(view, home, Buffer.from(tree).toString('hex'), 'tree')
     for (let at = 0; at < body.byteLength;) {
-      const nul = body.indexOf(0, at)
-      const oid = body.subarray(nul + 1, nul + 1 + root.byteLength)
+      const oid = body.indexOf(0, at) + 1
+      const isKnown = into.find(body, oid) >= 0
       // git spells a folder's mode 40000, all others with six digits
-      if (body[at] === FOLDER_DIGIT) rest.push(oid)
-      else if (!isLinkElsewhere(body, at) && (but?.find(oid) ?? -1) < 0) into.add(oid)
-      at = nul + 1 + root.byteLength
+      if (body[at] === FOLDER_DIGIT && !isKnown) rest.push(body.subarray(oid, oid + root.byteLength))
+      else if (!isKnown && !isLinkElsewhere(body, at) && (but?.find(body, oid) ?? -1) < 0) into.add(body, oid)
+      at = oid + root.byteLength
     }
   }
 }

@@ -14,13 +14,10 @@ export function pkt(text: string | Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(lengthOf(body.byteLength + 4)), body])
 }
 
-/** A line of side-band: the channel, and at most {@link LINE_BYTES} - 1 bytes, copied once. */
-export function bandPkt(channel: number, bytes: Uint8Array): Uint8Array {
-  const line = Buffer.allocUnsafe(bytes.byteLength + 5)
-  line.write(lengthOf(line.byteLength), 'latin1')
-  line[4] = channel
-  line.set(bytes, 5)
-  return line
+/** A line of side-band, its head and at most {@link LINE_BYTES} - 1 bytes: what is large is not copied. */
+export function bandPkt(channel: number, bytes: Uint8Array): readonly [head: Uint8Array, bytes: Uint8Array] {
+  const head = Buffer.from(lengthOf(bytes.byteLength + 5))
+  return [Buffer.concat([head, Buffer.from([channel])]), bytes]
 }
 
 const lengthOf = (bytes: number): string => bytes.toString(16).padStart(4, '0')

@@ -10,7 +10,8 @@ import { FLUSH, LINE_BYTES, bandPkt } from './pkt-line.ts'
 export type Reply = {
   readonly isBegun: boolean
   begin(contentType: string): void
-  write(bytes: Uint8Array): Promise<void>
+  /** All parts, one behind the other. */
+  write(...parts: readonly Uint8Array[]): Promise<void>
   end(): void
   /** Cut the connection: what was sent must not be taken for whole. */
   abort(): void
@@ -41,9 +42,10 @@ export function createReply(response: ServerResponse, idleMs: number): Reply {
         'X-Content-Type-Options': 'nosniff',
       })
     },
-    write: async (bytes) => {
+    write: async (...parts) => {
       if (response.destroyed) fail('PEER_UNREACHABLE', { reason: 'the reader is gone' })
-      if (response.write(bytes)) return
+      const hasRoom = parts.map((part) => response.write(part))
+      if (hasRoom.at(-1) !== false) return
       await withinSilence(drained(response), idleMs)
     },
     end: () => {
@@ -60,7 +62,7 @@ export function createBand(reply: Reply, framed: boolean): Band {
   const send = async (channel: number, bytes: Uint8Array): Promise<void> => {
     const most = LINE_BYTES - 1
     for (let at = 0; at < bytes.byteLength; at += most)
-      await reply.write(bandPkt(channel, bytes.subarray(at, at + most)))
+      await reply.write(...bandPkt(channel, bytes.subarray(at, at + most)))
   }
   return {
     data: (bytes) => (framed ? send(1, bytes) : reply.write(bytes)),

@@ -84,7 +84,9 @@ async function attend(
   const { incoming, outgoing } = c.env as Node
   const requestId = requestIdOf(c.req.raw.headers, desk.clock)
   const gone = new AbortController()
-  outgoing.once('close', () => gone.abort())
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) gone.abort()
+  })
   const reply = createReply(outgoing, idleMs)
   try {
     const visit: Visit = {
@@ -159,7 +161,7 @@ async function receive(visit: Visit): Promise<void> {
 
 /** Half an answer is on its way: git shows a fault on the third channel; without one the connection is cut. */
 async function tellFault(reply: Reply, sentence: string): Promise<void> {
-  await reply.write(bandPkt(3, Buffer.from(`${sentence}\n`))).catch(() => undefined)
+  await reply.write(...bandPkt(3, Buffer.from(`${sentence}\n`))).catch(() => undefined)
   reply.abort()
 }
 
