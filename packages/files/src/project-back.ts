@@ -15,6 +15,7 @@ import { isReserved, validateBranch, validatePath } from './paths.ts'
 import { projectWithin, seenOf } from './project.ts'
 import { FORGOTTEN_TEXT, createTreeProjector, type Projection, type TreeProjector } from './project-tree.ts'
 import { CLEARANCE_TRAILER, spellClearance } from './project-words.ts'
+import { leadsOn, reachesPath, type Sight } from './sight.ts'
 import { writeMemo } from './projection-memo.ts'
 import { getRef, resolveCommit } from './refs.ts'
 import { FOLDER, blobOf } from './tree.ts'
@@ -61,7 +62,7 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
   const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
   const own: Label = { ...OWN_LABEL, level: clearance.level, tags: clearance.tags.filter((tag) => tag !== EVERY_TAG) }
   const labels = readLabels(tx, home, tree)
-  const desk: Desk = { tx, home, tree, trees, changes, renamed, labels }
+  const desk: Desk = { tx, home, tree, trees, changes, renamed, labels, sight: clearance }
   const fitted = changes.map((change) => fit(desk, change)).filter((change) => change !== undefined)
   const { commit } = commitFiles(tx, {
     ...words,
@@ -123,6 +124,7 @@ type Desk = {
   readonly tree: string
   readonly trees: TreeProjector
   readonly changes: readonly Change[]
+  readonly sight: Sight
   readonly labels: ReadonlyMap<string, unknown> | undefined
   /** path as it was asked for to the name that its last segment got */
   readonly renamed: Map<string, string>
@@ -131,7 +133,8 @@ type Desk = {
 /** The change on the full tree; undefined where it changes nothing that the reader sees. */
 function fit(desk: Desk, { path, bytes }: Change): (Change & { readonly at: string }) | undefined {
   if (isReserved(validatePath(path))) fail('INVALID_INPUT', { reason: 'labels are set, not written', path })
-  const { tx, home, tree, trees } = desk
+  const { tx, home, tree, trees, sight } = desk
+  if (!reachesPath(sight, path)) fail('SCOPE_EXCEEDED', { field: 'paths', path })
   const entry = entryAt(tx, home, tree, path)
   if (bytes === null) {
     const at = knownPlace(desk, path)
@@ -176,7 +179,7 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
     const candidate = `${stem} (copy${copy === 1 ? '' : ` ${copy}`})${suffix}`
     const path = pathOf(candidate)
     const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
-    if (isFree && canBear(desk, path)) return candidate
+    if (isFree && canBear(desk, path, isFile)) return candidate
   }
   return fail('CONFLICT', { path: pathOf(name) })
 }
@@ -185,9 +188,9 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
 function isHiddenIn(desk: Desk, path: string, isFile: boolean): boolean {
   const { tx, home, tree, trees } = desk
   const entry = entryAt(tx, home, tree, path)
-  if (entry === undefined) return !canBear(desk, path)
+  if (entry === undefined) return !canBear(desk, path, isFile)
   if (entry.mode !== FOLDER) return !trees.sees(tree, path, blobOf(entry))
-  if (!isFile) return !canBear(desk, path)
+  if (!isFile) return !canBear(desk, path, isFile)
   const files = filesBelow(desk, path)
   const gone = new Set(desk.changes.filter(({ bytes }) => bytes === null).map((change) => change.path))
   const isSeen = (file: Below) => trees.sees(tree, file.path, file.oid)
@@ -195,8 +198,9 @@ function isHiddenIn(desk: Desk, path: string, isFile: boolean): boolean {
 }
 
 /** True where a new file would be seen by its author: as it is, or where no label speaks of it with one of its own. */
-function canBear({ tree, trees, labels }: Desk, path: string): boolean {
-  if (trees.sees(tree, path, null)) return true
+function canBear({ tree, trees, labels, sight }: Desk, path: string, isFile: boolean): boolean {
+  if (!(isFile ? reachesPath(sight, path) : leadsOn(sight, path))) return false
+  if (trees.bears(tree, path)) return true
   const names = path.split('/')
   return labels !== undefined && names.every((_, depth) => !labels.has(names.slice(0, depth + 1).join('/')))
 }

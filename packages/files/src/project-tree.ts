@@ -1,17 +1,19 @@
 /**
- * What a reader sees of a tree: files whose label its clearance covers, under their own ids; folders that hold some;
+ * What a reader sees of a tree: files that it reaches and whose label its clearance covers, under their own ids; folders
+ * that hold some;
  * of the labels those of paths it may know. What was forgotten is a fixed text. Nothing else is in it: no name, no id
  * and no size of what is hidden.
  *
- * A pure function of the tree, the clearance, the labels in force and what was forgotten.
+ * A pure function of the tree, the reader's sight, the labels in force and what was forgotten.
  * @clause L4.2
  */
-import { EVERY_TAG, dominates, isNodeError, sha256Hex, utf8, type Clearance, type Label } from '@csb/core'
+import { dominates, isNodeError, sha256Hex, utf8, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { LABELS_PATH, changeLabels, labelsOf, readLabels, type LabelReader } from './labels.ts'
 import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
 import { isReserved, validatePath } from './paths.ts'
 import type { MemoWriter } from './projection-memo.ts'
+import { leadsOn, reachesPath, seesEverything, type Sight } from './sight.ts'
 import { FILE, FOLDER, blobOf, isBlob, type TreeEntry } from './tree.ts'
 import { entryAt } from './walk.ts'
 
@@ -26,13 +28,15 @@ export type RuledFile = {
 /** The label in force for a file: rooms above know more than the tree. Never lower than what the tree says. */
 export type LabelRule = (view: View, file: RuledFile) => Label
 
-export type Projection = { readonly home: string; readonly clearance: Clearance; readonly labelOf: LabelRule }
+export type Projection = { readonly home: string; readonly clearance: Sight; readonly labelOf: LabelRule }
 
 export type TreeProjector = {
   /** @returns id of the tree that is seen, null where nothing is */
   project(tree: string): string | null
   /** @param oid null: the path is only named */
   sees(tree: string, path: string, oid: string | null): boolean
+  /** the same by labels alone, for a folder on the way */
+  bears(tree: string, path: string): boolean
   /** true where `.csb/labels.json` of both trees differ in nothing that is hidden */
   seesLabelChange(before: string | null, after: string): boolean
   /** names in a folder of a tree of which nothing is seen; the folder need not be there */
@@ -44,13 +48,9 @@ export type TreeProjector = {
 /** What stands where the bytes were forgotten. */
 export const FORGOTTEN_TEXT = utf8('This was forgotten.\n')
 
-const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
 const [RESERVED_FOLDER, LABELS_NAME] = LABELS_PATH.split('/') as [string, string]
 
 type Context = { readonly tree: string; readonly labels: string; readonly read: LabelReader }
-
-/** True where no label hides anything from a reader. */
-export const seesEverything = (clearance: Clearance): boolean => dominates(clearance, EVERYTHING)
 
 export function createTreeProjector(tx: Transaction, projection: Projection, memo: MemoWriter): TreeProjector {
   const { home, clearance, labelOf } = projection
@@ -73,7 +73,7 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
     isFull || dominates(clearance, labelOf(tx, { home, path, oid, label: read(path) }))
 
   const seesAt = (context: Context, path: string, oid: string | null): boolean =>
-    isFull || (!isReserved(path) && covered(context, path, oid))
+    isFull || (!isReserved(path) && reachesPath(clearance, path) && covered(context, path, oid))
 
   const labelKeys = (tree: string): Map<string, unknown> | undefined => {
     const labels = readLabels(tx, home, tree)
@@ -121,6 +121,7 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
 
   const projectFolder = (context: Context, tree: string, above: string): string | null => {
     const place = sha256Hex(`${context.labels}\0${above}\0${tree}`)
+    if (!isFull && above !== '' && !leadsOn(clearance, above.slice(0, -1))) return null
     // the file of labels at the root speaks of paths that may be anywhere below: it is worked out each time
     const known = above === '' ? undefined : memo.folder(place)
     if (known !== undefined) return known
@@ -136,6 +137,7 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
   return {
     project: (tree) => projectFolder(contextOf(tree), tree, ''),
     sees: (tree, path, oid) => seesAt(contextOf(tree), path, oid),
+    bears: (tree, path) => isFull || (!isReserved(path) && covered(contextOf(tree), path, null)),
     seesLabelChange: (before, after) => {
       if (isFull) return true
       const [old, now] = [before, after].map((tree) => hiddenLabels(tx, home, tree, labelKeys))

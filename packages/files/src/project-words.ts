@@ -12,6 +12,7 @@ import type { Commit } from './commit.ts'
 import { LABELS_PATH } from './labels.ts'
 import { isReserved } from './paths.ts'
 import type { Projection, TreeProjector } from './project-tree.ts'
+import { isEverywhere } from './sight.ts'
 import { diffTrees, type Side } from './tree-diff.ts'
 import { blobOf } from './tree.ts'
 
@@ -50,7 +51,8 @@ export function wordsSeen(
   const line = commit.message.split('\n', 1)[0]?.trim() ?? ''
   const isTold = areSeen && line !== '' && !/^csb-[a-z0-9-]*\s*:/i.test(line)
   if (!isTold) return { message: CHANGED_TEXT, trailers }
-  const isWrittenBelow = wasWrittenWithin(commit.trailers[CLEARANCE_TRAILER], clearance)
+  // what was written by somebody who gets further can name what this reader does not reach
+  const isWrittenBelow = isEverywhere(clearance) && wasWrittenWithin(commit.trailers[CLEARANCE_TRAILER], clearance)
   const paths = changes.map(({ path }) => path)
   const both = parent === null ? [commit.tree] : [commit.tree, parent]
   const isSafe = isWrittenBelow || namesOnlySeen(trees, both, paths, line)

@@ -10,8 +10,9 @@ import { prefix, type Store, type Transaction, type View } from '@csb/store'
 import { commonAncestor } from './common-ancestor.ts'
 import { hashOf, oidOf, readCommit, readObject, writeTree } from './objects.ts'
 import { putWhole } from './stored.ts'
-import { createTreeProjector, seesEverything, type Projection, type TreeProjector } from './project-tree.ts'
+import { createTreeProjector, type Projection, type TreeProjector } from './project-tree.ts'
 import { wordsSeen } from './project-words.ts'
+import { seesEverything } from './sight.ts'
 import { epochOf, readMemo, sweepMemo, writeMemo, type MemoWriter } from './projection-memo.ts'
 
 /** Commits that one transaction projects. */

@@ -1,16 +1,16 @@
 /**
- * What was projected before: commit or folder to what a reader with a certain clearance sees of it.
+ * What was projected before: commit or folder to what a reader with a certain sight sees of it.
  *
  * Rows say nothing that could not be worked out again. All of a home's rows are of one epoch; whoever changes a label
  * in force or forgets something begins a new one, so that no row outlives what it was made from.
  */
-import { canonicalize, sha256Hex, type Clearance } from '@csb/core'
 import { key, prefix, tail, type Store, type Transaction, type View } from '@csb/store'
+import { keyOfSight, type Sight } from './sight.ts'
 
 /** Rows of ended epochs that one transaction removes. */
 const SWEEP_ROWS = 2_000
 
-/** Rows of one home, epoch and clearance; `null`: nothing of it is seen; undefined: not worked out yet. */
+/** Rows of one home, epoch and sight; `null`: nothing of it is seen; undefined: not worked out yet. */
 export type Memo = {
   commit(oid: string): string | null | undefined
   folder(place: string): string | null | undefined
@@ -33,8 +33,8 @@ export function staleProjections(tx: Transaction, home: string): void {
 }
 
 /** The rows that hold now. */
-export function readMemo(view: View, home: string, clearance: Clearance): Memo {
-  const place = placeOf(view, home, clearance)
+export function readMemo(view: View, home: string, sight: Sight): Memo {
+  const place = placeOf(view, home, sight)
   return {
     commit: (oid) => view.getJson<string | null>(place(`c${oid}`)),
     folder: (of) => view.getJson<string | null>(place(`t${of}`)),
@@ -42,10 +42,10 @@ export function readMemo(view: View, home: string, clearance: Clearance): Memo {
 }
 
 /** The same, to add to. */
-export function writeMemo(tx: Transaction, home: string, clearance: Clearance): MemoWriter {
-  const place = placeOf(tx, home, clearance)
+export function writeMemo(tx: Transaction, home: string, sight: Sight): MemoWriter {
+  const place = placeOf(tx, home, sight)
   return {
-    ...readMemo(tx, home, clearance),
+    ...readMemo(tx, home, sight),
     keepCommit: (oid, seen) => tx.putJson(place(`c${oid}`), seen),
     keepFolder: (of, seen) => tx.putJson(place(`t${of}`), seen),
   }
@@ -67,9 +67,8 @@ export async function sweepMemo(store: Store, home: string): Promise<void> {
   }
 }
 
-function placeOf(view: View, home: string, clearance: Clearance): (name: string) => string {
-  const tags = [...new Set(clearance.tags)].sort()
-  const reader = sha256Hex(canonicalize({ level: clearance.level, tags })).slice(0, 32)
+function placeOf(view: View, home: string, sight: Sight): (name: string) => string {
+  const reader = keyOfSight(sight)
   const epoch = epochOf(view, home)
   return (name) => key('projection', home, epoch, reader, name)
 }

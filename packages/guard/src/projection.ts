@@ -4,7 +4,7 @@
  * restrictive, as at every door.
  * @clause L4.2
  */
-import { MOST_RESTRICTIVE, isNodeError, joinLabels, parseLabel, type Clearance, type Label } from '@csb/core'
+import { MOST_RESTRICTIVE, isNodeError, joinLabels, parseLabel, type Label } from '@csb/core'
 import {
   applyProjected as applyWith,
   projectCommit as projectWith,
@@ -12,6 +12,7 @@ import {
   type AppliedProjected,
   type ApplyProjected,
   type LabelRule,
+  type Sight,
 } from '@csb/files'
 import { getState, notePath, parseNote } from '@csb/memory'
 import type { Store, Transaction, View } from '@csb/store'
@@ -20,7 +21,7 @@ import { getTombstone } from './tombstones.ts'
 const NOTE = /^notes\/[0-9]{4}\/[0-9]{2}\/[0-9a-f]{2}\/(mem_[0-9]{13}_[0-9A-Za-z]{1,64})\.md$/
 
 /**
- * What a reader with a clearance sees of a commit, as a commit of the same home. It is the commit itself where the
+ * What a reader sees of a commit, by its clearance and the paths it reaches, as a commit of the same home. It is the commit itself where the
  * reader sees everything and nothing was forgotten.
  * @returns object id; null where the reader sees nothing of its history
  * @throws NOT_FOUND, OBJECT_DAMAGED, CONFLICT where labels go on changing meanwhile
@@ -28,7 +29,7 @@ const NOTE = /^notes\/[0-9]{4}\/[0-9]{2}\/[0-9a-f]{2}\/(mem_[0-9]{13}_[0-9A-Za-z
  */
 export const projectCommit = (
   store: Store,
-  { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Clearance },
+  { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Sight },
 ): Promise<string | null> => projectWith(store, { home, clearance, labelOf: labelInForce }, commit)
 
 /**

@@ -18,7 +18,7 @@ import {
 import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
-import type { SeenRef } from './git-view.ts'
+import { sightOf, type SeenRef } from './git-view.ts'
 import type { Context } from './operation.ts'
 
 /** One line of a push, on its way to the full history. */
@@ -95,7 +95,8 @@ export function blobsOf(landings: readonly Landing[], { objects }: PushedHistory
  */
 export async function land(tx: Transaction, context: Context, landing: Landing): Promise<Landed> {
   const { home, branch, from, on, steps } = landing
-  const { clearance, clock } = context
+  const { clock } = context
+  const sight = sightOf(context)
   const renamed = new Map<string, string>()
   const placed = new Map<string, string>()
   let base = on
@@ -106,7 +107,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       branch,
       from,
       base,
-      clearance,
+      clearance: sight,
       changes,
       renamed,
       author: authorOf(context),
@@ -140,16 +141,17 @@ const NOTHING: PushedStep = { message: 'branch', trailers: {}, changes: [] }
 
 /** The newest full commit that is seen as this one, on a branch that was shown. @throws NOT_FOUND */
 function fullOf(
-  { store, clearance }: Context,
+  context: Context,
   { home, refs }: Sight,
   seen: string,
   first?: string,
 ): { branch: string; commit: string } {
   const names = refs.filter(({ name }) => !name.startsWith('refs/tags/')).map(({ name }) => HEADS.exec(name)?.[1] ?? '')
-  const view = store.view()
+  const view = context.store.view()
   for (const branch of new Set([...names.filter((name) => name === first), ...names])) {
     const head = getRef(view, home, branch)?.commit
-    const commit = head === undefined ? undefined : newestSeenAs(view, { home, clearance }, head, seen)
+    const commit =
+      head === undefined ? undefined : newestSeenAs(view, { home, clearance: sightOf(context) }, head, seen)
     if (commit !== undefined) return { branch, commit }
   }
   return fail('NOT_FOUND', { oid: seen, reason: 'what it builds on is not there any more' })

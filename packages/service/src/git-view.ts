@@ -1,35 +1,44 @@
 /**
- * What a lease sees of a home through git: all of it as it is, or for a lower clearance the projection of each branch.
- * @clause L0.5 L4.2
+ * What a lease sees of a home through git: all of it as it is, or for a lower clearance or some paths the projection of
+ * each branch.
+ * @clause L0.5 L1.2 L4.2
  */
 import { fail } from '@csb/core'
 import { allows } from '@csb/authority'
-import { createHistory, listGitRefs, seesEverything } from '@csb/files'
+import { createHistory, listGitRefs, seesEverything, type Sight } from '@csb/files'
 import { projectCommit } from '@csb/guard'
 import { locationOf, type Context } from './operation.ts'
 
 export type SeenRef = { readonly name: string; readonly oid: string; readonly peeled?: string }
 
+/** How far the lease sees: labels, and of every tree the paths it names. */
+export function sightOf({ clearance, principal: { lease } }: Pick<Context, 'clearance' | 'principal'>): Sight {
+  const { paths = [], deny_paths: denied = [] } = lease ?? {}
+  const inTree = (path: string): string => path.replace(/^\//, '').replace(/\/$/, '')
+  return { ...clearance, paths: paths.map(inTree), denied: denied.map(inTree) }
+}
+
 /**
  * Branches and tags that the lease reaches, at the commits that are seen of them.
- * @throws SCOPE_EXCEEDED where the lease does not reach all paths: a tree is sent whole or not at all
+ * @throws LEASE_REQUIRED, SCOPE_EXCEEDED where the lease does not reach the home or names no path
  */
 export async function refsSeen(context: Context, home: string): Promise<SeenRef[]> {
-  const { store, clearance, principal } = context
+  const { store, principal } = context
   const { lease } = principal
   if (lease === null) return fail('LEASE_REQUIRED', { action: 'read' })
   const location = locationOf(context, home)
-  const verdict = allows(lease, { location, action: 'read', path: '/' })
+  const verdict = allows(lease, { location, action: 'read' })
   if (!verdict.ok) fail('SCOPE_EXCEEDED', { field: verdict.field, action: 'read' })
-  if ((lease.deny_paths ?? []).length > 0) fail('SCOPE_EXCEEDED', { field: 'deny_paths', action: 'read' })
+  const sight = sightOf(context)
+  if (sight.paths?.length === 0) fail('SCOPE_EXCEEDED', { field: 'paths', action: 'read' })
   const seen: SeenRef[] = []
   for (const { name, oid, peeled, branch } of await listGitRefs(store.view(), home)) {
     if (!allows(lease, { location, action: 'read', branch }).ok) continue
-    if (seesEverything(clearance)) {
+    if (seesEverything(sight)) {
       seen.push({ name, oid, ...(peeled === undefined ? {} : { peeled }) })
       continue
     }
-    const projected = await projectCommit(store, { home, commit: peeled ?? oid, clearance })
+    const projected = await projectCommit(store, { home, commit: peeled ?? oid, clearance: sight })
     // a tag names one commit and no other: where that one is not seen as it is, the tag is not either
     if (projected === (peeled ?? oid)) seen.push({ name, oid, ...(peeled === undefined ? {} : { peeled }) })
     else if (projected !== null && peeled === undefined && !name.startsWith('refs/tags/'))

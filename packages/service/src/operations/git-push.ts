@@ -29,7 +29,7 @@ import {
 } from '@csb/files'
 import type { Transaction, View } from '@csb/store'
 import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git-landing.ts'
-import { refsSeen, type SeenRef } from '../git-view.ts'
+import { refsSeen, sightOf, type SeenRef } from '../git-view.ts'
 import { askGate } from '../gates.ts'
 import { checkPushedLabels, checkPushedTag } from '../push-labels.ts'
 import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
@@ -92,7 +92,7 @@ export const pushOperation: Operation = {
   needs: (input: Push, parts: Parts) => ({ location: locationOf(parts, homeOf(input, parts)), action: 'list' }),
   run: async (context: Context, input: Push, port: MessagePort) => {
     const home = getHome(context.view, homeOf(input, context)).id
-    const shown = seesEverything(context.clearance) ? undefined : await refsSeen(context, home)
+    const shown = seesEverything(sightOf(context)) ? undefined : await refsSeen(context, home)
     const lines = input.changes.map((change) => judged(context, home, change, shown))
     const atomic = input.atomic === true
     const unpack = await takeIn({ context, home, lines, atomic, refs: shown }, port)
@@ -118,7 +118,9 @@ function judged(context: Context, home: string, change: RefChange, refs: readonl
       fail('INVALID_INPUT', { reason: 'a proposal is not deleted by name' })
     if (asked.kind === 'proposal' && getRef(context.view, home, asked.branch)?.protected !== true)
       fail('INVALID_INPUT', { reason: 'that branch is not protected: push to it', branch: asked.branch })
-    reach(context, home, asked.kind === 'proposal' ? 'propose' : 'write', { branch: asked.branch })
+    // a branch goes with all that is in it
+    const whole = change.to === null ? ({ path: '/', below: true } as const) : {}
+    reach(context, home, asked.kind === 'proposal' ? 'propose' : 'write', { branch: asked.branch, ...whole })
     const head = asked.kind === 'proposal' ? null : currentOid(context.view, home, asked)
     const shown = refs === undefined ? head : (refs.find(({ name }) => name === change.name)?.oid ?? null)
     if (asked.kind !== 'proposal' && (shown !== change.from || (shown === null && head !== null)))
@@ -134,7 +136,7 @@ function reach(
   context: Context,
   home: string,
   action: 'write' | 'propose',
-  what: { branch: string; path?: string },
+  what: { branch: string; path?: string; below?: true },
 ): void {
   const { lease } = context.principal
   const verdict =

@@ -16,7 +16,7 @@ import {
   type FetchRequest,
 } from '@csb/files'
 import { takeInBranches } from '../bulk-reads.ts'
-import { checkWants, refsSeen, type SeenRef } from '../git-view.ts'
+import { checkWants, refsSeen, sightOf, type SeenRef } from '../git-view.ts'
 import { KEPT_PACK_BYTES } from '../pack-cache.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { pushOperation } from './git-push.ts'
@@ -68,7 +68,7 @@ export const gitOperations: readonly Operation[] = [
       const { id, hash } = getHome(context.view, homeOf(input, context))
       const refs = await refsSeen(context, id)
       const ends = input.ends === true ? await endsOf(context, id, refs) : []
-      return { home: id, hash, head: HEAD_REF, refs, ends, is_part: !seesEverything(context.clearance) }
+      return { home: id, hash, head: HEAD_REF, refs, ends, is_part: !seesEverything(sightOf(context)) }
     },
   },
   {
