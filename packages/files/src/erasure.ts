@@ -29,6 +29,9 @@ export type ErasedVersions = {
   readonly kept: readonly LiveCopy[]
 }
 
+/** Heads behind which history was looked through, and for each path the blobs that were found there, kept ones too. */
+export type Looked = { readonly heads: readonly string[]; readonly blobs: readonly (readonly string[])[] }
+
 /** A blob that is out of reach and still in the store. */
 export type ErasedBlob = {
   /** as deflated in the store; of a blob in pieces, the last one */
@@ -42,6 +45,7 @@ export type ErasedBlob = {
  * and no branch takes a file of those paths any more. A blob that the head of some branch needs under another path
  * stays.
  * @param paths each once
+ * @param looked what {@link lookThrough} found at the same paths before
  * @returns in the order of the paths
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
  * @clause L3.4
@@ -50,8 +54,9 @@ export async function eraseVersions(
   tx: Transaction,
   home: string,
   paths: readonly string[],
+  looked?: Looked,
 ): Promise<ErasedVersions[]> {
-  const erased = await findVersions(tx, home, paths)
+  const erased = await findVersions(tx, home, paths, looked)
   const gone = new Set(erased.flatMap(({ oids }) => oids))
   // what stands on them as a delta could not be read any more, and goes on standing in the same commit
   for (const oid of gone) await freeChildren(tx, home, oid, gone)
@@ -61,15 +66,37 @@ export async function eraseVersions(
 }
 
 /**
- * What {@link eraseVersions} would put out of reach, and what would stay. Changes nothing. History is walked once,
- * however many paths there are.
+ * Look through all history for what stood at some paths. It is walked once, however many paths there are; and of what
+ * was looked through before, nothing is walked again: behind a commit nothing changes.
+ * @param before what came of looking for the same paths
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
  * @clause L3.4
  */
-export async function findVersions(view: View, home: string, paths: readonly string[]): Promise<ErasedVersions[]> {
+export async function lookThrough(
+  view: View,
+  home: string,
+  paths: readonly string[],
+  before: Looked = { heads: [], blobs: [] },
+): Promise<Looked> {
   for (const path of paths) validatePath(path)
+  const heads = await headsOf(view, home, await listRefs(view, home))
+  const found = versionsOf(view, home, paths, { heads, before })
+  return { heads, blobs: found.map((oids) => [...oids].sort()) }
+}
+
+/**
+ * What {@link eraseVersions} would put out of reach, and what would stay. Changes nothing.
+ * @throws NOT_FOUND without the home, OBJECT_DAMAGED, INVALID_INPUT
+ * @clause L3.4
+ */
+export async function findVersions(
+  view: View,
+  home: string,
+  paths: readonly string[],
+  looked?: Looked,
+): Promise<ErasedVersions[]> {
   const refs = await listRefs(view, home)
-  const versions = versionsOf(view, home, paths, await headsOf(view, home, refs))
+  const versions = (await lookThrough(view, home, paths, looked)).blobs.map((oids) => new Set(oids))
   const wanted = new Set(versions.flatMap((oids) => [...oids]))
   const asked = new Set(paths)
   // what stands under a path that is forgotten as well keeps nothing
@@ -119,9 +146,14 @@ async function headsOf(view: View, home: string, refs: readonly { readonly commi
 /** One name of the wanted paths; `at`: which path ends here. */
 type Step = { readonly id: number; readonly below: Map<string, Step>; at?: number }
 
-/** For each path the blobs that stand there in any commit that the heads lead to. */
-function versionsOf(view: View, home: string, paths: readonly string[], heads: readonly string[]): Set<string>[] {
-  const found = paths.map(() => new Set<string>())
+/** For each path the blobs that stand there in any commit that the heads lead to, and those that were found before. */
+function versionsOf(
+  view: View,
+  home: string,
+  paths: readonly string[],
+  { heads, before }: { readonly heads: readonly string[]; readonly before: Looked },
+): Set<string>[] {
+  const found = paths.map((_, at) => new Set(before.blobs[at] ?? []))
   const root = stepsOf(paths)
   /** a folder seen at its place leads to the same again */
   const seen = new Set<string>()
@@ -136,7 +168,7 @@ function versionsOf(view: View, home: string, paths: readonly string[], heads: r
       else if (next.at !== undefined && isBlob(entry)) found[next.at]?.add(entry.oid)
     }
   }
-  for (const { commit } of walkCommits(view, home, heads)) descend(commit.tree, root)
+  for (const { commit } of walkCommits(view, home, heads, before.heads)) descend(commit.tree, root)
   return found
 }
 

@@ -15,7 +15,15 @@ export { getRef, listRefs, moveRef } from './refs.ts'
 export { commitFiles, setLabel, type CommitFiles, type CommitWords } from './change.ts'
 export { listFiles, readFile, readLog } from './read.ts'
 export { validateBranch, validatePath } from './paths.ts'
-export { erasedBlobs, eraseVersions, findVersions, type ErasedBlob, type LiveCopy } from './erasure.ts'
+export {
+  erasedBlobs,
+  eraseVersions,
+  findVersions,
+  lookThrough,
+  type ErasedBlob,
+  type LiveCopy,
+  type Looked,
+} from './erasure.ts'
 export { LABELS_PATH, readLabels } from './labels.ts'
 export { applyRelabel, previewRelabel } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'

@@ -23,15 +23,19 @@ export function entryAt(view: View, home: string, tree: string, path: string): T
 /**
  * All commits that the heads lead to, each once, newest first as `git log` has them.
  * @param heads object ids
+ * @param until neither these commits nor what only they lead to
  * @throws NOT_FOUND, OBJECT_DAMAGED
  */
 export function* walkCommits(
   view: View,
   home: string,
   heads: readonly string[],
+  until: readonly string[] = [],
 ): Generator<{ oid: string; commit: Commit }> {
-  const seen = new Set(heads)
-  const frontier = [...seen].map((oid) => ({ oid, commit: readCommit(view, home, oid) }))
+  const seen = new Set(until)
+  const fresh = new Set(heads.filter((oid) => !seen.has(oid)))
+  for (const oid of fresh) seen.add(oid)
+  const frontier = [...fresh].map((oid) => ({ oid, commit: readCommit(view, home, oid) }))
   while (frontier.length > 0) {
     const at = frontier.reduce((best, { commit }, i) => (commit.committer.at > timeOf(frontier[best]) ? i : best), 0)
     const [next] = frontier.splice(at, 1)

@@ -5,8 +5,8 @@
  * @clause L3.4
  */
 import { fail, sha256Hex } from '@csb/core'
-import { findVersions, readBlob, type LiveCopy } from '@csb/files'
-import { getState } from '@csb/memory'
+import { findVersions, lookThrough, readBlob, type LiveCopy, type Looked } from '@csb/files'
+import { getState, notePath } from '@csb/memory'
 import type { View } from '@csb/store'
 import { isForgotten } from './tombstones.ts'
 
@@ -29,17 +29,31 @@ export type ForgetItem = {
 }
 
 /**
+ * Look through history for what forgetting takes away, before anybody waits for it: {@link planForget} and
+ * `forgetNotes` then look at what came since only.
+ * @param ids the same, in the same order
+ * @throws OBJECT_DAMAGED, INVALID_INPUT
+ */
+export const lookForNotes = (view: View, home: string, ids: readonly string[]): Promise<Looked> =>
+  lookThrough(view, home, ids.map(notePath))
+
+/**
  * @param ids without repeats; they are told in this order
  * @throws NOT_FOUND; FORGOTTEN where one was already; OBJECT_DAMAGED
  * @clause L3.4
  */
-export async function planForget(view: View, home: string, ids: readonly string[]): Promise<ForgetItem[]> {
+export async function planForget(
+  view: View,
+  home: string,
+  ids: readonly string[],
+  looked?: Looked,
+): Promise<ForgetItem[]> {
   const states = ids.map((id) => {
     if (isForgotten(view, home, id)) fail('FORGOTTEN', { home, id })
     return getState(view, home, id) ?? fail('NOT_FOUND', { home, id })
   })
   const paths = states.map(({ path }) => path)
-  const found = await findVersions(view, home, paths)
+  const found = await findVersions(view, home, paths, looked)
   return states.map(({ id, path, oid, label }, at) => {
     const bytes = readBlob(view, home, oid)
     const { oids: versions = [], kept = [] } = found[at] ?? {}

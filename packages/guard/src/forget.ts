@@ -7,7 +7,7 @@
  * @clause L3.4 L4.3
  */
 import { fail, type KeyPair, type Tombstone } from '@csb/core'
-import { eraseVersions, staleProjections } from '@csb/files'
+import { eraseVersions, staleProjections, type Looked } from '@csb/files'
 import {
   getState,
   nextHlc,
@@ -30,6 +30,8 @@ export type ForgetNotes = Words & {
   readonly reason: string
   /** key of this node */
   readonly key: KeyPair
+  /** from `lookForNotes`, of the same ids */
+  readonly looked?: Looked
 }
 
 /** `commit`: head of the branch `memory` afterwards. */
@@ -59,14 +61,17 @@ export type Applied = {
  * @throws NOT_FOUND; FORGOTTEN where one was already; INVALID_INPUT, OBJECT_DAMAGED
  * @clause L3.4 L4.3
  */
-export async function forgetNotes(tx: Transaction, { ids, reason, key, ...words }: ForgetNotes): Promise<Forgotten> {
+export async function forgetNotes(
+  tx: Transaction,
+  { ids, reason, key, looked, ...words }: ForgetNotes,
+): Promise<Forgotten> {
   const { home, now } = words
   const tombstones = ids.map((id) => {
     if (isForgotten(tx, home, id)) fail('FORGOTTEN', { home, id })
     const { label } = getState(tx, home, id) ?? fail('NOT_FOUND', { home, id })
     return signTombstone({ v: 1, home, id, label, hlc: nextHlc(tx, now), reason, by: key.did, forgotten_at: now }, key)
   })
-  const { commit, erase } = await bury(tx, words, tombstones)
+  const { commit, erase } = await bury(tx, words, tombstones, looked)
   return { tombstones, commit, erase }
 }
 
@@ -108,14 +113,14 @@ export function putRemembered(tx: Transaction, { notes, ...words }: PutNotes): P
   return { ...put, ignored: [...put.ignored, ...forgotten.map(({ entry }) => entry.id)] }
 }
 
-async function bury(tx: Transaction, words: Words, tombstones: readonly Tombstone[]): Promise<Buried> {
+async function bury(tx: Transaction, words: Words, tombstones: readonly Tombstone[], looked?: Looked): Promise<Buried> {
   const { home } = words
   const ids = tombstones.map(({ id }) => id)
   for (const tombstone of tombstones) putTombstone(tx, tombstone)
   staleProjections(tx, home)
   const message = ids.length === 1 ? `forget ${ids[0]}` : `forget ${ids.length} notes`
   const { commit, removed } = removeNotes(tx, { ...words, message, ids })
-  const erased = await eraseVersions(tx, home, ids.map(notePath))
+  const erased = await eraseVersions(tx, home, ids.map(notePath), looked)
   const erase = ids.map((id, at): ErasePlan => ({ home, id, oids: [], kept: [], ...erased[at] }))
   for (const plan of erase) if (plan.oids.length > 0 || plan.kept.length > 0) stagePlan(tx, plan)
   return { commit, removed, erase }

@@ -1,5 +1,5 @@
 export { applyTombstones, forgetNotes, putRemembered } from './forget.ts'
-export { planForget, type ForgetItem } from './forget-plan.ts'
+export { lookForNotes, planForget, type ForgetItem } from './forget-plan.ts'
 export { NOT_COVERED, finishErasures, type FindMentions, type ForgetReport } from './erasures.ts'
 export { getTombstone, isForgotten, isVisible, listTombstones } from './tombstones.ts'
 export { labelOfFile, type LabelledFile } from './file-label.ts'

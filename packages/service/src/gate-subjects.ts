@@ -27,7 +27,7 @@ import {
   readBlob,
   type MergeBranches,
 } from '@csb/files'
-import { NOT_COVERED, planForget, type ForgetItem } from '@csb/guard'
+import { NOT_COVERED, lookForNotes, planForget, type ForgetItem } from '@csb/guard'
 import { getState } from '@csb/memory'
 import { key, prefix, tail, type View } from '@csb/store'
 import { peerRights } from './credentials.ts'
@@ -67,15 +67,27 @@ export async function subjectNow(parts: Parts, view: View, request: GateRequest)
 
 export const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
 
+/** What was looked through for a forgetting: history, and the record. */
+export type Survey = {
+  readonly looked: Awaited<ReturnType<typeof lookForNotes>>
+  /** numbers of the entries that name one of the notes or a version of it */
+  readonly records: readonly number[]
+}
+
 /**
- * Numbers of the entries that name one of the notes or a version of it. It reads the whole record.
+ * Look through all history and the whole record for some notes: long, so done where nobody waits for it.
  * @throws NOT_FOUND, FORGOTTEN
  */
-export async function recordsNaming(view: View, home: string, ids: readonly string[]): Promise<number[]> {
-  const items = await planForget(view, home, ids)
-  const words = items.flatMap(({ id, oid, versions }) => [id, oid, ...versions])
-  return (await payloadsThatMention(view, [...new Set(words)])).map(({ seq }) => seq)
+export async function surveyNotes(view: View, home: string, ids: readonly string[]): Promise<Survey> {
+  const looked = await lookForNotes(view, home, ids)
+  const words = [...ids, ...looked.blobs.flat()]
+  const found = await payloadsThatMention(view, [...new Set(words)])
+  return { looked, records: found.map(({ seq }) => seq) }
 }
+
+/** What was looked through when a request was made. */
+export const lookedAt = ({ looked }: GateRequest): Survey['looked'] | undefined =>
+  looked === undefined ? undefined : (JSON.parse(looked) as Survey['looked'])
 
 /** Ids of notes as a request keeps them. */
 export const idsOf = ({ ids = '' }: GateRequest): string[] => ids.split(' ')
@@ -158,7 +170,7 @@ async function forgetSubject(parts: Parts, view: View, request: GateRequest, own
   const { home } = own
   const { reason = '' } = request
   const ids = idsOf(request)
-  const items = await planForget(view, home, ids)
+  const items = await planForget(view, home, ids, lookedAt(request))
   const records = recordsOf(view, request)
   const holders = await holdersOf(parts, view, home, items)
   const copies = items.flatMap(({ kept }) => kept.map(({ branch, path }) => ({ branch, path })))

@@ -24,7 +24,7 @@ import { relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from './authorship.ts'
 import { finishForgetting } from './forgetting.ts'
-import { branchesOf, idsOf, recordsNaming, subjectNow, type Wish } from './gate-subjects.ts'
+import { branchesOf, idsOf, lookedAt, subjectNow, surveyNotes, type Survey, type Wish } from './gate-subjects.ts'
 import { locationOf, type Context, type Parts } from './operation.ts'
 
 /** What somebody wants done. */
@@ -88,7 +88,9 @@ const EFFECTS: Readonly<Record<GateKind, Effect>> = {
     const { home = '', reason = '' } = request
     const { message: _, ...words } = wordsOf(context, card.id, '')
     const ids = idsOf(request)
-    const { commit } = await forgetNotes(tx, { ...words, home, ids, reason, key: context.key })
+    const looked = lookedAt(request)
+    const seen = looked === undefined ? {} : { looked }
+    const { commit } = await forgetNotes(tx, { ...words, ...seen, home, ids, reason, key: context.key })
     return { commit, forgotten: ids, forgotten_at: words.now }
   },
   mint: (tx, _context, { card, request }, until) => {
@@ -109,12 +111,12 @@ export async function askGate(context: Context, ask: GateAsk): Promise<never> {
   const { principal, run, key, clock } = context
   // who may make authority for others may ask for it; whatever else is asked for takes the word
   if (ask.kind !== 'mint') mayPropose(context, ask.home)
-  // the record is long: it is looked through where nobody else waits for it
-  const records = ask.kind === 'forget' ? await recordsNaming(context.view, ask.home, ask.ids) : []
+  // history and record are long: they are looked through where nobody else waits for it
+  const survey = ask.kind === 'forget' ? await surveyNotes(context.view, ask.home, ask.ids) : undefined
   const { card } = await context.write(
     async (tx) => {
       if (ask.kind === 'mint') taintLease(tx, ask.lease, context.outside)
-      const request = requestOf(ask, records)
+      const request = requestOf(ask, survey)
       const subject = await subjectNow(context, tx, request)
       if (subject.changes.length === 0 && subject.commits.length === 0 && subject.facts === undefined)
         fail('INVALID_INPUT', { reason: 'there is nothing to approve' })
@@ -141,10 +143,13 @@ function mayPropose(context: Context, home: string): void {
 }
 
 /** What is kept of a wish, so that its subject can be computed again. */
-function requestOf(ask: GateAsk, records: readonly number[]): GateRequest {
+function requestOf(ask: GateAsk, survey?: Survey): GateRequest {
   switch (ask.kind) {
-    case 'forget':
-      return { ...ask, ids: ask.ids.join(' '), records: records.join(' ') }
+    case 'forget': {
+      const { looked, records = [] } = survey ?? {}
+      const seen = looked === undefined ? {} : { looked: JSON.stringify(looked) }
+      return { ...ask, ids: ask.ids.join(' '), records: records.join(' '), ...seen }
+    }
     case 'mint':
       return { ...ask, wish: JSON.stringify(ask.wish) }
     default:
