@@ -56,5 +56,7 @@ export const ERROR_TEXTS = {
     'It was made out to somebody else. csb grants marks with * what this node or its owner may pass on.',
   'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',
   'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
+  'message.UNAUTHENTICATED.no_token': 'There is no token whose lease could be narrowed.',
+  'hint.UNAUTHENTICATED.no_token': 'Put it into CSB_TOKEN, as it stands there for an agent that is run.',
   'hint.UNAUTHENTICATED': 'The token in owner.token of the data folder is for the node of that folder only.',
 } as const

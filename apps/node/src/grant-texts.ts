@@ -43,6 +43,8 @@ export const GRANT_TEXTS = {
   'inbox.downgraded': 'ordinary: {reason}',
   'trust.none': 'Nobody.',
   'lease.about': 'hand out a lease with a token, for an agent or a client',
+  'lease.ttl': 'how long it holds: 10m, 2h, 7d (with --narrow an hour; default: 7d)',
+  'lease.narrow': 'a part of the lease whose token is in CSB_TOKEN, as an agent finds its own; the rest stays as it is',
   'lease.file': 'a lease as JSON: an authorization_details entry',
   'lease.deny': 'not these paths',
   'lease.level': 'up to what label it sees (default: public)',

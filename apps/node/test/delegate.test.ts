@@ -113,3 +113,27 @@ test('a lease that was received with a delegation is passed on as a file narrows
   const none = await csb(['delegate', '--from', hash, '--to', did, '--lease', file, ...at('friend')])
   expect([none.code, none.err]).toEqual([3, expect.stringContaining('field: authorization_details')])
 })
+
+test('a lease is narrowed by who holds its token, without the owner, and nowhere wider', async () => {
+  const lease = ['lease', '--for', 'builder', '--actions', 'list,read', '--paths', '/', '--branches', 'memory']
+  const given = ['--capability', 'C', '--children', '2', '--budget', 'calls=9,tokens=100', '--ttl', '2h']
+  const { token } = await json<{ token: string }>(...lease, ...given, ...at('nas'))
+  const narrow = (...more: string[]) =>
+    csb(['lease', '--narrow', '--for', 'child', ...more, '--json', ...at('nas')], { env: { CSB_TOKEN: token } })
+  for (const [field, ...wider] of [
+    ['actions', '--actions', 'list,write'],
+    ['budget.tokens', '--budget', 'tokens=101'],
+    ['expires_at', '--ttl', '3h'],
+    ['max_children', '--children', '3'],
+  ] as const) {
+    const { code, out } = await narrow(...wider)
+    expect([code, JSON.parse(out)]).toMatchObject([3, { error: { code: 'SCOPE_EXCEEDED', details: { field } } }])
+  }
+  const { code, out } = await narrow('--budget', 'tokens=10')
+  expect([code, JSON.parse(out)]).toMatchObject([
+    0,
+    { token: expect.stringMatching(/^csb_/) as string, lease: { actions: ['list', 'read'], budget: { tokens: 10 } } },
+  ])
+  const none = await csb(['lease', '--narrow', '--for', 'child', ...at('nas')])
+  expect([none.code, none.err]).toEqual([3, expect.stringContaining('CSB_TOKEN')])
+})

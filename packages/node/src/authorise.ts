@@ -163,6 +163,22 @@ export async function leaseFor(desk: Desk, asked: Leasing): Promise<Leased> {
   return { token, hash, id, did, expiresAt, lease }
 }
 
+/**
+ * A child of the lease that the client's token acts under: made by whoever holds it, without the owner.
+ * @param asked members that differ from that lease; ttlMs default an hour, or what is left
+ * @throws SCOPE_EXCEEDED with the field in which it would be wider
+ */
+export async function narrowLease(
+  client: Client,
+  asked: { readonly name: string; readonly lease: Partial<Lease>; readonly ttlMs?: number },
+): Promise<Leased> {
+  const { name, lease, ttlMs } = asked
+  const body = { name, lease, ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }) }
+  type Made = Omit<Leased, 'did' | 'expiresAt'> & { readonly expires_at: number | null }
+  const { expires_at: expiresAt, ...made } = await client.call<Made>('POST', '/v1/leases/attenuate', body)
+  return { ...made, expiresAt, did: holderOf(made.token).did }
+}
+
 /** A peer that was shown a grant, by the owner's own name for it where it has one. */
 export type Peer = { readonly did: string; readonly name: string | null }
 

@@ -61,6 +61,12 @@ export const passphraseOf = (env: Environment = process.env): string | undefined
 /** The passphrase for a key that is to follow. */
 export const newPassphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_NEW_PASSPHRASE'])
 
+/** What an agent is given to ask with, see `agent attach`: the token of its lease, and where. */
+export const sessionOf = (env: Environment = process.env): { readonly token?: string; readonly url?: string } => {
+  const [token, url] = [given(env['CSB_TOKEN']), given(env['CSB_URL'])]
+  return { ...(token === undefined ? {} : { token }), ...(url === undefined ? {} : { url }) }
+}
+
 /** Where the person stands: npm starts a script at the root of the checkout, wherever it was called. */
 export const callerDirectory = (env: Environment = process.env): string =>
   (isNpmScript(env) ? given(env['INIT_CWD']) : undefined) ?? process.cwd()

@@ -13,6 +13,7 @@ export {
   newPassphraseOf,
   passphraseOf,
   readSettings,
+  sessionOf,
   type Flags,
 } from './config.ts'
 export { connect, createClient, type Client } from './client.ts'
@@ -23,6 +24,7 @@ export {
   bringTo,
   delegateTo,
   leaseFor,
+  narrowLease,
   revokeGrant,
   shareWith,
   type Desk,

@@ -1,7 +1,17 @@
 /** csb lease, grants, revoke: what is handed out, what there is, what ends. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { LEVELS, fail, systemClock, type Grant, type Lease, type Level } from '@csb/core'
-import { leaseFor, revokeGrant, type LeaseFor, type Leased, type Peer, type Revoked } from '@csb/node'
+import {
+  createClient,
+  leaseFor,
+  narrowLease,
+  revokeGrant,
+  sessionOf,
+  type LeaseFor,
+  type Leased,
+  type Peer,
+  type Revoked,
+} from '@csb/node'
 import {
   acting,
   collect,
@@ -32,7 +42,8 @@ type Leasing = {
   readonly gate?: string[]
   readonly budget?: Budget
   readonly children?: number
-  readonly ttl: number
+  readonly ttl?: number
+  readonly narrow?: boolean
 }
 type Budget = NonNullable<Lease['budget']>
 type Granted = {
@@ -68,12 +79,12 @@ export function leaseCommands(program: Command): void {
     .option('--gate <action>', t('lease.gate'), collect)
     .option('--budget <unit=n>', t('lease.budget'), budgetOf)
     .option('--children <n>', t('lease.children'), countOf)
-    .addOption(new Option('--ttl <duration>', t('option.ttl')).argParser(durationOf).default(7 * DAY_MS, '7d'))
+    .option('--ttl <duration>', t('lease.ttl'), durationOf)
+    .option('--narrow', t('lease.narrow'))
     .action(
-      acting<Leasing>(async ({ desk, out }, _args, options) => {
-        const lease = await leaseOf(options)
-        const made = await leaseFor(await desk(), { name: options.for, lease, ttlMs: options.ttl })
-        out.answer(made, leaseText(options.for, made))
+      acting<Leasing>(async (stand, _args, options) => {
+        const made = options.narrow === true ? await narrow(stand, options) : await handOut(stand, options)
+        stand.out.answer(made, leaseText(options.for, made))
       }),
     )
   program
@@ -93,11 +104,26 @@ export function leaseCommands(program: Command): void {
     )
 }
 
-/** The lease in a file, with what was said beside it over it. */
-async function leaseOf(options: Leasing): Promise<LeaseFor> {
+async function handOut({ desk }: Stand, options: Leasing): Promise<Leased> {
+  const members = await membersOf(options)
+  const lease: LeaseFor = { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
+  checkReach(lease)
+  return leaseFor(await desk(), { name: options.for, lease, ttlMs: options.ttl ?? 7 * DAY_MS })
+}
+
+/** What is not named stays as it is in the lease of the token, which stands where an agent finds its own. */
+async function narrow({ client }: Stand, options: Leasing): Promise<Leased> {
+  const { token, url } = sessionOf()
+  if (token === undefined) fail('UNAUTHENTICATED', { reason: 'no_token' })
+  const node = createClient(url ?? (await client()).url, token)
+  return narrowLease(node, { name: options.for, lease: await membersOf(options), ...given({ ttlMs: options.ttl }) })
+}
+
+/** What a file says of a lease, with what was said beside it over it. */
+async function membersOf(options: Leasing): Promise<Partial<LeaseFor>> {
   const { file, actions, paths, deny, branches, level, floor, tag, capability, gate, budget, children } = options
   const { type: _type, ...read } = file === undefined ? { type: undefined } : await readLease(fromCaller(file))
-  const members = {
+  return {
     ...read,
     ...given({
       actions: actions === undefined ? undefined : listOf(actions),
@@ -113,9 +139,6 @@ async function leaseOf(options: Leasing): Promise<LeaseFor> {
       max_children: children,
     }),
   } as Partial<LeaseFor>
-  const lease: LeaseFor = { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
-  checkReach(lease)
-  return lease
 }
 
 /** One that says what may be done and not where does nothing, and nobody would see why. */
