@@ -10,6 +10,7 @@ import { CODES, HEADER_BYTES, decodeHeader, decodeOffset, kindOfCode, type Objec
 import { oidOf, type HashName } from './objects.ts'
 import { createOidList, type OidList } from './oid-list.ts'
 import type { PackSpool } from './pack-spool.ts'
+import { roomFor } from './stored.ts'
 
 /** What is known of the objects of a pack, by their place in it. */
 export type PackIndex = {
@@ -110,8 +111,9 @@ export function checkSize(code: number, bytes: number): void {
 
 /** What is deflated in the entry at a place. For objects that may be held. @throws MALFORMED */
 export function inflateAt(index: PackIndex, place: number): Buffer {
-  const [from, to] = [index.stream[place] ?? 0, index.end[place] ?? 0]
-  return inflateSync(index.spool.readNow(from, to - from), { maxOutputLength: Math.max(index.size[place] ?? 0, 1) })
+  const [from, to, size] = [index.stream[place] ?? 0, index.end[place] ?? 0, index.size[place] ?? 0]
+  const options = { maxOutputLength: Math.max(size, 1), chunkSize: roomFor(size) }
+  return inflateSync(index.spool.readNow(from, to - from), options)
 }
 
 function maxOf(code: number): number {
@@ -179,7 +181,7 @@ function held(index: PackIndex, place: number, bytes: Buffer): number {
     const { buffer, engine } = inflateSync(bytes, {
       info: true,
       maxOutputLength: Math.max(size, 1),
-      chunkSize: Math.max(size + 1, 64),
+      chunkSize: roomFor(size),
     }) as unknown as { buffer: Buffer; engine: { bytesWritten: number } }
     if (buffer.byteLength !== size) fail('MALFORMED', { reason: 'size of a pack entry' })
     const kind = kindOfCode(index.code[place] ?? 0)

@@ -23,7 +23,7 @@ export type Body = { readonly kind: ObjectKind; readonly body: Buffer }
 export type Pieces = { readonly count: number; readonly bytes: number }
 
 const PIECES_BYTES = 12
-/** What is inflated is written into one buffer of the right length: zlib takes none that is smaller. */
+/** zlib takes no buffer that is smaller. */
 const LEAST_CHUNK_BYTES = 64
 
 /** Undefined where there is none. @throws OBJECT_DAMAGED */
@@ -210,11 +210,14 @@ export const wholeIn = (view: View, home: string, oid: string, value: Uint8Array
 export const deltaApplied = (base: Uint8Array, value: Uint8Array, oid: string): Buffer =>
   orDamaged(oid, () => applyDelta(base, inflated(parseEntry(value, oid.length / 2)), LIMITS.blobBytes))
 
+/** Length of the one buffer into which so many bytes are inflated: where it is full to the end zlib takes a second one. */
+export const roomFor = (bytes: number): number => Math.max(bytes + 1, LEAST_CHUNK_BYTES)
+
 /** What is deflated in an entry. @throws MALFORMED */
 export function inflated({ value, start, size }: StoredEntry): Buffer {
   const body = inflateSync(value.subarray(start), {
     maxOutputLength: Math.max(size, 1),
-    chunkSize: Math.max(size, LEAST_CHUNK_BYTES),
+    chunkSize: roomFor(size),
   })
   return body.byteLength === size ? body : fail('MALFORMED', { reason: 'length of what is deflated' })
 }
