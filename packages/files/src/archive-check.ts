@@ -3,12 +3,13 @@
  * that did not come before it. Whoever says so holds one number for each object.
  * @clause L0.4
  */
-import { LIMITS, fail } from '@csb/core'
+import { LIMITS, fail, isNodeError } from '@csb/core'
 import { packOid } from './archive-walk.ts'
 import { decodeCommit } from './commit.ts'
 import { CODES, type ObjectKind } from './entry.ts'
 import { oidOf, type HashName } from './objects.ts'
-import { FOLDER, SUBMODULE, decodeTree, type TreeEntry } from './tree.ts'
+import { checkGitFile, climbOf, gitFileOf } from './git-files.ts'
+import { FOLDER, LINK, SUBMODULE, decodeTree, isBlob, type TreeEntry } from './tree.ts'
 
 export type ObjectCheck = {
   /** @throws MALFORMED where it is here already, was forgotten, or there are too many */
@@ -33,8 +34,15 @@ export function kindOfByte(byte: number | undefined): ObjectKind {
   return kind ?? fail('MALFORMED', { reason: 'kind of an object' })
 }
 
-/** @param forgotten ids of blobs that must not come, and need not */
-export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>): ObjectCheck {
+/**
+ * @param forgotten ids of blobs that must not come, and need not
+ * @param bodyOf the bytes of a blob that came
+ */
+export function createObjectCheck(
+  hash: HashName,
+  forgotten: ReadonlySet<string>,
+  bodyOf: (oid: string) => Uint8Array,
+): ObjectCheck {
   /** what it is; of a folder the length of the longest path in it */
   const known = new Map<string, number>()
   const find = (oid: string): number | undefined => known.get(packOid(oid))
@@ -54,8 +62,29 @@ export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>
     return name.length + 1 + found
   }
 
+  /** of a folder with links that climb out of it: by how much */
+  const climbs = new Map<string, number>()
+  const climbIn = ({ mode, name, oid }: TreeEntry): number => {
+    if (mode === FOLDER) return Math.max(0, (climbs.get(packOid(oid)) ?? 0) - 1)
+    return mode === LINK && !forgotten.has(oid) ? climbOf(bodyOf(oid), name) : 0
+  }
+  /** What git reads by itself is looked at as a push does. */
+  const checkOwn = (entry: TreeEntry): void => {
+    const own = gitFileOf(entry.name)
+    if (own === undefined || (isBlob(entry) && forgotten.has(entry.oid))) return
+    const isPlain = isBlob(entry) && entry.mode !== LINK
+    if (isPlain || own === 'modules' || !isBlob(entry))
+      checkGitFile(own, isPlain ? bodyOf(entry.oid) : null, entry.name)
+  }
+
   const checkTree = (body: Uint8Array, oid: string): void => {
-    const longest = Math.max(0, ...decodeTree(body, oid.length / 2).map(pathBelow))
+    const entries = decodeTree(body, oid.length / 2)
+    const longest = Math.max(0, ...entries.map(pathBelow))
+    const climb = orMalformed(oid, () => {
+      for (const entry of entries) checkOwn(entry)
+      return Math.max(0, ...entries.map(climbIn))
+    })
+    if (climb > 0) climbs.set(packOid(oid), climb)
     if (longest > LIMITS.pathChars) fail('MALFORMED', { reason: 'path too long', maxChars: LIMITS.pathChars })
     keep(oid, longest)
   }
@@ -63,6 +92,7 @@ export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>
   const checkCommit = (body: Uint8Array, oid: string): void => {
     const { tree, parents } = decodeCommit(body)
     if ((find(tree) ?? BLOB) < 0) fail('MALFORMED', { reason: 'a commit whose tree did not come', oid })
+    if (climbs.has(packOid(tree))) fail('MALFORMED', { reason: 'a symbolic link out of the tree', oid })
     if (parents.some((parent) => find(parent) !== COMMIT))
       fail('MALFORMED', { reason: 'a commit whose parents did not come', oid })
     keep(oid, COMMIT)
@@ -94,5 +124,15 @@ export function createObjectCheck(hash: HashName, forgotten: ReadonlySet<string>
     get count() {
       return known.size
     },
+  }
+}
+
+/** What a push would refuse is nothing an archive may hold. */
+function orMalformed<T>(tree: string, check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    if (!isNodeError(error, 'INVALID_INPUT')) throw error
+    return fail('MALFORMED', { ...error.details, tree }, error)
   }
 }

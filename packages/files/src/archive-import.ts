@@ -17,6 +17,7 @@ import { walkObjects } from './archive-walk.ts'
 import { writePieces } from './blob-stream.ts'
 import type { Home } from './homes.ts'
 import { keepRecycled } from './recycle.ts'
+import { objectSize, readBlob } from './objects.ts'
 import { putPiecesEntry, putWhole } from './stored.ts'
 import { peel } from './tags.ts'
 import { SUBMODULE } from './tree.ts'
@@ -102,7 +103,17 @@ async function takeObjects(
 
 function createArrival(store: Store, held: HeldLines, session: string, rules: ImportRules): Arrival {
   const { home, forgotten } = held
-  const check = createObjectCheck(home.hash, forgotten)
+  /** small blobs that came and are not stored yet: a tree may need to look at them */
+  const recent = new Map<string, Uint8Array>()
+  const bodyOf = (oid: string): Uint8Array => {
+    const body = recent.get(oid)
+    if (body !== undefined) return body
+    const view = store.view()
+    // what is neither is on its way in pieces
+    const isSmall = view.has(key('object', home.id, oid)) && objectSize(view, home.id, oid) <= LIMITS.gitFileBytes
+    return isSmall ? readBlob(view, home.id, oid) : fail('TOO_LARGE', { maxBytes: LIMITS.gitFileBytes, oid })
+  }
+  const check = createObjectCheck(home.hash, forgotten, bodyOf)
   const order = createHash('sha256')
   const oidBytes = home.hash === 'sha1' ? 20 : 32
   let staged: ((tx: Transaction) => Promise<void> | void)[] = []
@@ -117,6 +128,7 @@ function createArrival(store: Store, held: HeldLines, session: string, rules: Im
       requireSession(tx, home.id, session)
       for (const stage of batch) await stage(tx)
     })
+    recent.clear()
     rules.onProgress?.(check.count)
   }
   const stage = (work: (tx: Transaction) => Promise<void> | void, bytes: number): void => {
@@ -158,6 +170,7 @@ function createArrival(store: Store, held: HeldLines, session: string, rules: Im
       else {
         const body = await reader.take(size)
         check.check(kind, oid, body)
+        if (kind === 'blob') recent.set(oid, body)
         stage((tx) => putWhole(tx, home.id, oid, kind, body), size + oidBytes)
       }
       if (stagedBytes >= LIMITS.archiveBatchBytes || staged.length >= LIMITS.collectStepObjects) await flush()

@@ -1,5 +1,5 @@
 /**
- * Files that git acts on by itself in a clone: `.gitmodules` tells it what else to clone and where to, `.gitattributes`
+ * Files that git acts on by itself in a clone, and links that lead out of one: `.gitmodules` tells it what else to clone and where to, `.gitattributes`
  * what to run over files. What `git fsck` calls an error in them is refused, under every name that some system takes
  * for theirs. Read exactly as git reads its settings, also where that is odd: what git would see is what is judged.
  *
@@ -8,7 +8,7 @@
  * update, a path with a control character (CVE-2025-48384).
  * @clause L0.5
  */
-import { LIMITS, fail } from '@csb/core'
+import { LIMITS, fail, fromUtf8 } from '@csb/core'
 
 export type GitFile = 'modules' | 'attributes'
 
@@ -21,6 +21,8 @@ const NAMES: Readonly<Record<GitFile, RegExp>> = {
   modules: namesOf('gitmodules', 'gi7eba'),
   attributes: namesOf('gitattributes', 'gi7d29'),
 }
+/** No system follows a longer one. */
+const LINK_BYTES = 4096
 /** Git reads no longer line of attributes. */
 const ATTRIBUTE_LINE_BYTES = 2048
 /** Addresses that go to curl. */
@@ -45,6 +47,23 @@ export function checkGitFile(kind: GitFile, bytes: Uint8Array | null, path: stri
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
   const reason = kind === 'modules' ? problemOfModules(text) : problemOfAttributes(text)
   if (reason !== undefined) fail('INVALID_INPUT', { reason, path })
+}
+
+/**
+ * How far the target of a symbolic link climbs above the folder it stands in, at any step of its way.
+ * @throws INVALID_INPUT where it is not relative, or leads into `.git`
+ */
+export function climbOf(target: Uint8Array, path: string): number {
+  const text = target.byteLength > LINK_BYTES ? undefined : fromUtf8(target)
+  if (text === undefined || text === '' || text.startsWith('/') || /[\p{Cc}\\]/u.test(text) || /^[A-Za-z]:/.test(text))
+    return fail('INVALID_INPUT', { reason: 'target of a symbolic link', path })
+  let [depth, lowest] = [0, 0]
+  for (const step of text.split('/')) {
+    if (step === '..') lowest = Math.min(lowest, --depth)
+    else if (step !== '' && step !== '.') depth++
+    if (/^\.git$/i.test(step)) fail('INVALID_INPUT', { reason: 'a symbolic link into .git', path })
+  }
+  return -lowest
 }
 
 function namesOf(name: string, short: string): RegExp {
