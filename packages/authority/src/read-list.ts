@@ -35,11 +35,11 @@ export function createRunReads(): RunReads {
   /** in groups already; a label that changed since makes it another read */
   const stored: ReadEntry[] = []
   let groups: readonly ReadGroup[] = []
-  const known = new Map<string, string>()
+  const known = new Set<string>()
 
   return {
     noteRead: (entry) => {
-      if (known.get(nameOf(entry)) !== formatLabel(entry.label)) list.noteRead(entry)
+      if (!known.has(nameOf(entry))) list.noteRead(entry)
     },
     get reads() {
       return [...stored, ...list.reads]
@@ -47,7 +47,7 @@ export function createRunReads(): RunReads {
     groups: (view) => {
       const fresh = list.reads
       groups = joined(groups, groupsOf(view, fresh))
-      for (const entry of fresh) known.set(nameOf(entry), formatLabel(entry.label))
+      for (const entry of fresh) known.add(nameOf(entry))
       stored.push(...fresh)
       list = createReadList()
       return groups
@@ -120,4 +120,4 @@ function joined(before: readonly ReadGroup[], after: readonly ReadGroup[]): read
 
 const isAlike = (one: ReadGroup, other: ReadGroup): boolean => one.home === other.home && one.label === other.label
 
-const nameOf = ({ home, path, oid }: ReadEntry): string => JSON.stringify([home, path, oid])
+const nameOf = ({ home, path, oid, label }: ReadEntry): string => JSON.stringify([home, path, oid, formatLabel(label)])

@@ -262,6 +262,8 @@ describe('the list of a run', () => {
     run.noteRead(readOf(file, health))
     expect(asSet(run.reads)).toEqual(asSet([readOf(file), readOf(file, health)]))
     expect(asSet(expanded(store, run.groups(store.view())))).toEqual(asSet(run.reads))
+    run.noteRead(readOf(file))
+    expect(run.reads).toHaveLength(2)
   })
 
   test('few are named, so that nothing has to be looked for', async () => {
