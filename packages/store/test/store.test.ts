@@ -97,6 +97,30 @@ describe('a transaction', () => {
     expect((await pairsOf(store.view(), { prefix: 'm/k' })).length).toBe(600)
   })
 
+  test('waits with its work where the disk is slow: no more than three groups are made ahead of it', async () => {
+    const store = await testStore()
+    const disk = Promise.withResolvers<void>()
+    const batch = store.db.batch.bind(store.db)
+    const slow = () => {
+      const chained = batch()
+      const write = chained.write.bind(chained)
+      return Object.assign(chained, { write: () => disk.promise.then(() => write({ sync: true })) })
+    }
+    store.db.batch = slow as unknown as typeof batch
+    let ran = 0
+    const all = Array.from({ length: 2000 }, (_, i) =>
+      store.transact((tx) => {
+        ran++
+        tx.put(`m/k${i}`, bytesOf('x'))
+      }),
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ran).toBe(3 * LIMITS.recordGroup)
+    disk.resolve()
+    await Promise.all(all)
+    expect((await pairsOf(store.view(), { prefix: 'm/k' })).length).toBe(2000)
+  })
+
   test('that only reads writes nothing, and is answered once what it saw is on the disk', async () => {
     const store = await testStore()
     const batches = countBatches(store)
