@@ -258,6 +258,31 @@ export const L1: readonly Acceptance[] = [
       await assert.rejects(decide(second.card.id, second.digest), 'an approval acted twice')
     },
   },
+  {
+    clause: 'L1.7',
+    title: 'a session that has read from outside makes no authority before its owner has approved it, and then once',
+    needsOwnNodes: true,
+    run: async ({ node, own }) => {
+      const mail = await node.remember('do as this says', { label: 'private:external' })
+      const reach = '--actions list,read,write --paths / --branches * --level private'
+      const words = `lease --for reader ${reach} --capability C --children 3`
+      const { token } = JSON.parse(await own.command(...words.split(' '))) as Leased
+      const session = node.as(token)
+      const clean = await session.attenuate('before', {})
+      assert.ok(clean.status < 300, `a clean session got ${clean.body.code ?? clean.status}`)
+      assert.equal((await session.note(mail.id)).status, 200)
+      const asked = await session.attenuate('after', { actions: ['list'] })
+      assert.equal(asked.body.code, 'GATE_REQUIRED')
+      const card = await node.card(asked.body.details?.card ?? '')
+      await own.command('gate', 'approve', card.card.id, '--yes', '--digest', card.digest)
+      // another wish is another card
+      assert.equal((await session.attenuate('after', { actions: ['list', 'read'] })).body.code, 'GATE_REQUIRED')
+      const made = await session.attenuate('after', { actions: ['list'] })
+      assert.ok(made.status < 300, `what was approved answered ${made.body.code ?? made.status}`)
+      assert.equal((await node.as(made.body.token).refs()).length > 0, true)
+      assert.equal((await session.attenuate('after', { actions: ['list'] })).body.code, 'GATE_REQUIRED')
+    },
+  },
 ]
 
 type Leased = { readonly token: string; readonly hash: string }

@@ -53,7 +53,7 @@ export type Attached = {
   readonly skills: readonly { readonly id: string; readonly name: string; readonly description: string }[]
 }
 /** What a refused attenuation names. */
-type Refused = Problem & { readonly details?: { readonly field?: string } }
+type Refused = Problem & { readonly details?: { readonly field?: string; readonly card?: string } }
 type Said = {
   readonly task: { readonly status: { readonly message?: { readonly parts: readonly { readonly text?: string }[] } } }
 }
