@@ -136,6 +136,8 @@ describe('sync between nodes', () => {
     await nas.forget([id])
     await syncing(friend, nas, nas.home)
     expect(await codeOf(friend.owned('memory.get', { home: nas.home, id }))).toBe('NOT_FOUND')
+    // it was approved where it began: nobody is asked again
+    expect(await friend.owned('gate.list', { all: true })).toEqual({ items: [] })
     await syncing(friend, nas, nas.home)
     expect(await codeOf(nas.owned('memory.get', { id }))).toBe('NOT_FOUND')
   })
