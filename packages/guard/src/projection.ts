@@ -40,7 +40,8 @@ export const projectCommit = (
 export const applyProjected = (tx: Transaction, input: Omit<ApplyProjected, 'labelOf'>): Promise<AppliedProjected> =>
   applyWith(tx, { ...input, labelOf: labelInForce })
 
-const labelInForce: LabelRule = (view, { home, path, oid, label }) => {
+/** What the tree says, and where a note stands also what is known of it and what that version says of itself. */
+export const labelInForce: LabelRule = (view, { home, path, oid, label }) => {
   const id = NOTE.exec(path)?.[1]
   if (id === undefined || notePath(id) !== path) return label
   const known = getState(view, home, id)?.label ?? getTombstone(view, home, id)?.label

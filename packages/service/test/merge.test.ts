@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { getRef } from '@csb/files'
+import { getRef, listFiles, readFile } from '@csb/files'
 import { key } from '@csb/store'
 import { createHouse, codeOf, type House } from './house.ts'
 
@@ -85,6 +85,29 @@ describe('merging', () => {
     expect(recycled).toEqual({ items: [], next_cursor: null })
     const restored = house.service.perform(agent, 'files.restore', { path: 'secret.md', branch: 'runs/back' })
     expect(await codeOf(restored)).toBe('NOT_FOUND')
+  })
+
+  test('L4.2 a note that was copied to another branch is shown there to nobody who may not see the note', async () => {
+    const house = await open()
+    const remember = { entry: { content: 'zz nobody else', type: 'other' }, label: 'sealed:owner' }
+    const { id } = await house.owned<{ id: string }>('memory.create', remember)
+    const [path = ''] = listFiles(house.store.view(), { home: house.home, at: 'memory', recursive: true })
+      .filter(({ kind }) => kind === 'file')
+      .map((item) => item.path)
+    expect(path).toContain(id)
+    // as the owner's git would: the same file at the same path, and the tree says nothing of it
+    const { bytes } = readFile(house.store.view(), { home: house.home, at: 'memory', path })
+    await write(house, 'runs/one', path, Buffer.from(bytes).toString())
+    const agent = await house.leased({ labels_max: 'private', label_tags: [] })
+    const ask = (operation: string, input: object) => house.service.perform(agent, operation, input)
+    expect(await codeOf(ask('files.read', { branch: 'runs/one', path }))).toBe('NOT_FOUND')
+    for (const [operation, input] of [
+      ['files.list', { branch: 'runs/one' }],
+      ['files.diff', { from: 'runs/base', to: 'runs/one' }],
+      ['files.preview', { from: 'runs/one', into: 'runs/base' }],
+    ] as const)
+      expect(JSON.stringify(await ask(operation, input))).not.toMatch(/zz nobody|mem_/)
+    await expect(house.owned('files.read', { branch: 'runs/one', path })).resolves.toMatchObject({ path })
   })
 
   test('a difference is told by lines, of one path where one is named', async () => {

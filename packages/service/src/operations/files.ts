@@ -123,7 +123,7 @@ export const filesOperations: readonly Operation[] = [
       const items = listFiles(view, { home, at: branchOf(context, input), path: input.path ?? '', recursive: true })
       const labelled = items.map((item) => ({
         ...item,
-        label: labelOfFile(view, { home, branch: input.branch, ...item }),
+        label: labelOfFile(view, { ...item, home, branch: input.branch, oid: item.kind === 'file' ? item.oid : null }),
       }))
       const shown = shownOf(labelled, (item) => isShown(context, input, item))
       // a name is content too
@@ -140,7 +140,8 @@ export const filesOperations: readonly Operation[] = [
     run: (context: Context, input: At & { path: string }) => {
       const home = homeOf(input, context)
       const file = readFile(context.view, { home, at: branchOf(context, input), path: input.path })
-      const label = labelOfFile(context.view, { home, branch: input.branch, path: input.path, label: file.label })
+      const { branch, path } = input
+      const label = labelOfFile(context.view, { home, branch, path, oid: file.oid, label: file.label })
       context.view.noteRead({ home, path: input.path, oid: file.oid, label })
       // what may not be seen looks like what is not there
       if (!dominates(context.clearance, label)) fail('NOT_FOUND', { path: input.path })

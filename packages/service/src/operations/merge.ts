@@ -21,6 +21,7 @@ import {
   unifiedDiff,
   type ManifestEntry,
 } from '@csb/files'
+import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { askGate } from '../gates.ts'
 import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
@@ -297,7 +298,13 @@ async function restore(context: Context, input: Restoring) {
 /** What may not be seen on both sides, or lies beyond the lease, is left out. */
 function isShown(context: Context, home: Home, branches: readonly string[], entry: ManifestEntry): boolean {
   const { path, path_old: from = path, label_old: before, label_new: after } = entry
-  const isVisible = [before, after].every((label) => label === null || dominates(context.clearance, parseLabel(label)))
+  const sees = (own: string, told: string | null): boolean =>
+    told === null ||
+    branches.every((branch) => {
+      const file = { home: homeOf(home, context), branch, path: own, oid: null, label: parseLabel(told) }
+      return dominates(context.clearance, labelOfFile(context.view, file))
+    })
+  const isVisible = sees(from, before) && sees(path, after)
   const isReached = branches.every((branch) =>
     [path, from].every((own) => reaches(context, { ...on('read', branch, home, context), path: `/${own}` })),
   )
