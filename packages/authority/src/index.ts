@@ -101,6 +101,7 @@ export {
   type Contradiction,
   type WitnessedLog,
 } from './witness.ts'
+export { comparable, compareNote, keepUnproved, notesOf, type Gap } from './compare.ts'
 export { verifyProof, writeProof, type ProvedRecord } from './record-proof.ts'
 export { explainCommit, explainRun } from './explain.ts'
 export { signApproval, type Decision } from './approval.ts'

@@ -146,7 +146,7 @@ function judge(
 ): Witnessed | undefined {
   const answer = told(before)
   if (shown.size === before.size && shown.root !== before.root)
-    return { answer, found: keep(tx, 'same-size', before, shown, now) }
+    return { answer, found: keepContradiction(tx, 'same-size', before, shown, now) }
   if (shown.size < before.size) {
     tx.putJson(key('witness', before.did, before.number), {
       ...before,
@@ -156,11 +156,11 @@ function judge(
   if (old !== before.size) return { answer, found: null }
   const follows = verifyConsistency({ from: old, to: shown.size, fromRoot: before.root, toRoot: shown.root, proof })
   if (follows) return undefined
-  return { answer: { ...answer, status: 422 }, found: keep(tx, 'no-proof', before, shown, now) }
+  return { answer: { ...answer, status: 422 }, found: keepContradiction(tx, 'no-proof', before, shown, now) }
 }
 
-/** One of each kind a log: it can not fill the disk with its contradictions. */
-function keep(
+/** One of each kind a log: it can not fill the disk with its contradictions. @returns null where there is one */
+export function keepContradiction(
   tx: Transaction,
   kind: Contradiction['kind'],
   { did, number, origin, note: first }: WitnessedLog,

@@ -13,6 +13,7 @@ import {
   chainsOfHolder,
   cosignedBy,
   holdRecord,
+  listWitnessed,
   logNumber,
   makeCheckpoint,
   proveConsistency,
@@ -26,6 +27,7 @@ import {
   type SignedCheckpoint,
 } from '@csb/authority'
 import { prefix, tail, type View } from '@csb/store'
+import { compareWith } from './comparing.ts'
 import type { Parts } from './operation.ts'
 import type { MessagePort } from './peers.ts'
 import { nodeChain } from './run-lease.ts'
@@ -155,6 +157,22 @@ function createRounds(parts: Parts, signal: AbortSignal): Rounds {
   const askAll = async (dids: readonly string[]): Promise<void> => {
     await Promise.all(dids.map(askOne))
   }
+  /** what was known of others' logs when a peer was last compared with */
+  const compared = new Map<string, string>()
+  const compareAll = async (dids: readonly string[]): Promise<void> => {
+    const logs = await listWitnessed(parts.store.view())
+    const known = logs.map(({ origin, size }) => `${origin} ${size}`).join('\n')
+    for (const did of compared.keys()) if (!dids.includes(did)) compared.delete(did)
+    const due = logs.length === 0 ? [] : dids.filter((did) => compared.get(did) !== known)
+    await Promise.all(
+      due.map(async (did) => {
+        compared.set(did, known)
+        await compareWith(parts, did, signal).catch((error: unknown) =>
+          parts.log('info', 'a peer did not compare', { did, code: toNodeError(error).code }),
+        )
+      }),
+    )
+  }
   return {
     ask: askAll,
     due: async () => {
@@ -162,6 +180,7 @@ function createRounds(parts: Parts, signal: AbortSignal): Rounds {
       const there = await witnessesThere(parts, view)
       for (const did of met.keys()) if (!there.includes(did)) met.delete(did)
       await askAll(there.filter((did) => isDue(parts, view, met.get(did))))
+      await compareAll(there)
     },
   }
 }

@@ -1914,4 +1914,36 @@ body: string
  * with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing
  */
 checkpoint?: string
+} | {
+/**
+ * of a witness to another: SHA-256 of the origins of logs that it stands witness for
+ * 
+ * @minItems 1
+ * @maxItems 64
+ */
+compare: string[]
+} | {
+/**
+ * what the other one knows of those of them that it stands witness for too, as the log signed it
+ * 
+ * @maxItems 64
+ */
+known: string[]
+} | {
+/**
+ * of a witness to the log: that its record of the one size is the beginning of the other
+ */
+prove: {
+from: number
+to: number
+}
+} | {
+/**
+ * RFC 6962 consistency proof; null where its record is shorter
+ */
+proof: (string[] | null)
+/**
+ * of the log as it is now
+ */
+number: number
 })

@@ -17081,7 +17081,7 @@ return errors === 0;
 validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const WitnessMessage = validate110;
-const schema125 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:witness-v1","title":"WitnessMessage","description":"Messages of a witness session: what the log asks, and what the witness answers.","anyOf":[{"type":"object","properties":{"add_checkpoint":{"type":"string","minLength":1,"maxLength":40000,"description":"the body of a C2SP add-checkpoint request"}},"required":["add_checkpoint"],"additionalProperties":false},{"type":"object","properties":{"status":{"type":"integer","enum":[200,400,403,409,422]},"body":{"type":"string","maxLength":40000,"description":"note lines with 200, the known size with 409 and 422, else the reason"},"checkpoint":{"type":"string","maxLength":40000,"description":"with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing"}},"required":["status","body"],"additionalProperties":false}]};
+const schema125 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:witness-v1","title":"WitnessMessage","description":"Messages of a witness session: what the log asks, and what the witness answers.","anyOf":[{"type":"object","properties":{"add_checkpoint":{"type":"string","minLength":1,"maxLength":40000,"description":"the body of a C2SP add-checkpoint request"}},"required":["add_checkpoint"],"additionalProperties":false},{"type":"object","properties":{"status":{"type":"integer","enum":[200,400,403,409,422]},"body":{"type":"string","maxLength":40000,"description":"note lines with 200, the known size with 409 and 422, else the reason"},"checkpoint":{"type":"string","maxLength":40000,"description":"with 409 and 422: what the witness knows, as the log signed it; empty where it knows nothing"}},"required":["status","body"],"additionalProperties":false},{"type":"object","properties":{"compare":{"type":"array","items":{"type":"string","pattern":"^[0-9a-f]{64}$"},"minItems":1,"maxItems":64,"description":"of a witness to another: SHA-256 of the origins of logs that it stands witness for"}},"required":["compare"],"additionalProperties":false},{"type":"object","properties":{"known":{"type":"array","items":{"type":"string","maxLength":40000},"maxItems":64,"description":"what the other one knows of those of them that it stands witness for too, as the log signed it"}},"required":["known"],"additionalProperties":false},{"type":"object","properties":{"prove":{"type":"object","properties":{"from":{"type":"integer","minimum":0,"maximum":9007199254740991},"to":{"type":"integer","minimum":0,"maximum":9007199254740991}},"required":["from","to"],"additionalProperties":false,"description":"of a witness to the log: that its record of the one size is the beginning of the other"}},"required":["prove"],"additionalProperties":false},{"type":"object","properties":{"proof":{"anyOf":[{"type":"array","items":{"type":"string","pattern":"^[0-9a-f]{64}$"},"maxItems":63},{"type":"null"}],"description":"RFC 6962 consistency proof; null where its record is shorter"},"number":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"of the log as it is now"}},"required":["proof","number"],"additionalProperties":false}]};
 
 function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:witness-v1" */;
@@ -17332,13 +17332,647 @@ if(props0 !== true){
 props0 = true;
 }
 }
-if(!valid0){
-const err15 = {instancePath,schemaPath:"#/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+const _errs15 = errors;
+if(errors === _errs15){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing2;
+if((data.compare === undefined) && (missing2 = "compare")){
+const err15 = {instancePath,schemaPath:"#/anyOf/2/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"};
 if(vErrors === null){
 vErrors = [err15];
 }
 else {
 vErrors.push(err15);
+}
+errors++;
+}
+else {
+const _errs17 = errors;
+for(const key2 in data){
+if(!(key2 === "compare")){
+const err16 = {instancePath,schemaPath:"#/anyOf/2/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+break;
+}
+}
+if(_errs17 === errors){
+if(data.compare !== undefined){
+let data4 = data.compare;
+const _errs18 = errors;
+if(errors === _errs18){
+if(Array.isArray(data4)){
+if(data4.length > 64){
+const err17 = {instancePath:instancePath+"/compare",schemaPath:"#/anyOf/2/properties/compare/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+else {
+if(data4.length < 1){
+const err18 = {instancePath:instancePath+"/compare",schemaPath:"#/anyOf/2/properties/compare/minItems",keyword:"minItems",params:{limit: 1},message:"must NOT have fewer than 1 items"};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+else {
+var valid4 = true;
+const len0 = data4.length;
+for(let i0=0; i0<len0; i0++){
+let data5 = data4[i0];
+const _errs20 = errors;
+if(errors === _errs20){
+if(typeof data5 === "string"){
+if(!pattern20.test(data5)){
+const err19 = {instancePath:instancePath+"/compare/" + i0,schemaPath:"#/anyOf/2/properties/compare/items/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"},message:"must match pattern \""+"^[0-9a-f]{64}$"+"\""};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/compare/" + i0,schemaPath:"#/anyOf/2/properties/compare/items/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+var valid4 = _errs20 === errors;
+if(!valid4){
+break;
+}
+}
+}
+}
+}
+else {
+const err21 = {instancePath:instancePath+"/compare",schemaPath:"#/anyOf/2/properties/compare/type",keyword:"type",params:{type: "array"},message:"must be array"};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err22 = {instancePath,schemaPath:"#/anyOf/2/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+var _valid0 = _errs15 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+const _errs22 = errors;
+if(errors === _errs22){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing3;
+if((data.known === undefined) && (missing3 = "known")){
+const err23 = {instancePath,schemaPath:"#/anyOf/3/required",keyword:"required",params:{missingProperty: missing3},message:"must have required property '"+missing3+"'"};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+else {
+const _errs24 = errors;
+for(const key3 in data){
+if(!(key3 === "known")){
+const err24 = {instancePath,schemaPath:"#/anyOf/3/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key3},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err24];
+}
+else {
+vErrors.push(err24);
+}
+errors++;
+break;
+}
+}
+if(_errs24 === errors){
+if(data.known !== undefined){
+let data6 = data.known;
+const _errs25 = errors;
+if(errors === _errs25){
+if(Array.isArray(data6)){
+if(data6.length > 64){
+const err25 = {instancePath:instancePath+"/known",schemaPath:"#/anyOf/3/properties/known/maxItems",keyword:"maxItems",params:{limit: 64},message:"must NOT have more than 64 items"};
+if(vErrors === null){
+vErrors = [err25];
+}
+else {
+vErrors.push(err25);
+}
+errors++;
+}
+else {
+var valid6 = true;
+const len1 = data6.length;
+for(let i1=0; i1<len1; i1++){
+let data7 = data6[i1];
+const _errs27 = errors;
+if(errors === _errs27){
+if(typeof data7 === "string"){
+if(func1(data7) > 40000){
+const err26 = {instancePath:instancePath+"/known/" + i1,schemaPath:"#/anyOf/3/properties/known/items/maxLength",keyword:"maxLength",params:{limit: 40000},message:"must NOT have more than 40000 characters"};
+if(vErrors === null){
+vErrors = [err26];
+}
+else {
+vErrors.push(err26);
+}
+errors++;
+}
+}
+else {
+const err27 = {instancePath:instancePath+"/known/" + i1,schemaPath:"#/anyOf/3/properties/known/items/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+}
+var valid6 = _errs27 === errors;
+if(!valid6){
+break;
+}
+}
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/known",schemaPath:"#/anyOf/3/properties/known/type",keyword:"type",params:{type: "array"},message:"must be array"};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err29 = {instancePath,schemaPath:"#/anyOf/3/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+}
+var _valid0 = _errs22 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+const _errs29 = errors;
+if(errors === _errs29){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing4;
+if((data.prove === undefined) && (missing4 = "prove")){
+const err30 = {instancePath,schemaPath:"#/anyOf/4/required",keyword:"required",params:{missingProperty: missing4},message:"must have required property '"+missing4+"'"};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+else {
+const _errs31 = errors;
+for(const key4 in data){
+if(!(key4 === "prove")){
+const err31 = {instancePath,schemaPath:"#/anyOf/4/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+break;
+}
+}
+if(_errs31 === errors){
+if(data.prove !== undefined){
+let data8 = data.prove;
+const _errs32 = errors;
+if(errors === _errs32){
+if(data8 && typeof data8 == "object" && !Array.isArray(data8)){
+let missing5;
+if(((data8.from === undefined) && (missing5 = "from")) || ((data8.to === undefined) && (missing5 = "to"))){
+const err32 = {instancePath:instancePath+"/prove",schemaPath:"#/anyOf/4/properties/prove/required",keyword:"required",params:{missingProperty: missing5},message:"must have required property '"+missing5+"'"};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+else {
+const _errs34 = errors;
+for(const key5 in data8){
+if(!((key5 === "from") || (key5 === "to"))){
+const err33 = {instancePath:instancePath+"/prove",schemaPath:"#/anyOf/4/properties/prove/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+break;
+}
+}
+if(_errs34 === errors){
+if(data8.from !== undefined){
+let data9 = data8.from;
+const _errs35 = errors;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+const err34 = {instancePath:instancePath+"/prove/from",schemaPath:"#/anyOf/4/properties/prove/properties/from/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+if(errors === _errs35){
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 9007199254740991 || isNaN(data9)){
+const err35 = {instancePath:instancePath+"/prove/from",schemaPath:"#/anyOf/4/properties/prove/properties/from/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+else {
+if(data9 < 0 || isNaN(data9)){
+const err36 = {instancePath:instancePath+"/prove/from",schemaPath:"#/anyOf/4/properties/prove/properties/from/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+}
+}
+var valid8 = _errs35 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data8.to !== undefined){
+let data10 = data8.to;
+const _errs37 = errors;
+if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
+const err37 = {instancePath:instancePath+"/prove/to",schemaPath:"#/anyOf/4/properties/prove/properties/to/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+if(errors === _errs37){
+if((typeof data10 == "number") && (isFinite(data10))){
+if(data10 > 9007199254740991 || isNaN(data10)){
+const err38 = {instancePath:instancePath+"/prove/to",schemaPath:"#/anyOf/4/properties/prove/properties/to/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+else {
+if(data10 < 0 || isNaN(data10)){
+const err39 = {instancePath:instancePath+"/prove/to",schemaPath:"#/anyOf/4/properties/prove/properties/to/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+}
+}
+}
+var valid8 = _errs37 === errors;
+}
+else {
+var valid8 = true;
+}
+}
+}
+}
+}
+else {
+const err40 = {instancePath:instancePath+"/prove",schemaPath:"#/anyOf/4/properties/prove/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err41 = {instancePath,schemaPath:"#/anyOf/4/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+}
+var _valid0 = _errs29 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+const _errs39 = errors;
+if(errors === _errs39){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing6;
+if(((data.proof === undefined) && (missing6 = "proof")) || ((data.number === undefined) && (missing6 = "number"))){
+const err42 = {instancePath,schemaPath:"#/anyOf/5/required",keyword:"required",params:{missingProperty: missing6},message:"must have required property '"+missing6+"'"};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+else {
+const _errs41 = errors;
+for(const key6 in data){
+if(!((key6 === "proof") || (key6 === "number"))){
+const err43 = {instancePath,schemaPath:"#/anyOf/5/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+break;
+}
+}
+if(_errs41 === errors){
+if(data.proof !== undefined){
+let data11 = data.proof;
+const _errs42 = errors;
+const _errs43 = errors;
+let valid10 = false;
+const _errs44 = errors;
+if(errors === _errs44){
+if(Array.isArray(data11)){
+if(data11.length > 63){
+const err44 = {instancePath:instancePath+"/proof",schemaPath:"#/anyOf/5/properties/proof/anyOf/0/maxItems",keyword:"maxItems",params:{limit: 63},message:"must NOT have more than 63 items"};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
+}
+errors++;
+}
+else {
+var valid11 = true;
+const len2 = data11.length;
+for(let i2=0; i2<len2; i2++){
+let data12 = data11[i2];
+const _errs46 = errors;
+if(errors === _errs46){
+if(typeof data12 === "string"){
+if(!pattern20.test(data12)){
+const err45 = {instancePath:instancePath+"/proof/" + i2,schemaPath:"#/anyOf/5/properties/proof/anyOf/0/items/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"},message:"must match pattern \""+"^[0-9a-f]{64}$"+"\""};
+if(vErrors === null){
+vErrors = [err45];
+}
+else {
+vErrors.push(err45);
+}
+errors++;
+}
+}
+else {
+const err46 = {instancePath:instancePath+"/proof/" + i2,schemaPath:"#/anyOf/5/properties/proof/anyOf/0/items/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err46];
+}
+else {
+vErrors.push(err46);
+}
+errors++;
+}
+}
+var valid11 = _errs46 === errors;
+if(!valid11){
+break;
+}
+}
+}
+}
+else {
+const err47 = {instancePath:instancePath+"/proof",schemaPath:"#/anyOf/5/properties/proof/anyOf/0/type",keyword:"type",params:{type: "array"},message:"must be array"};
+if(vErrors === null){
+vErrors = [err47];
+}
+else {
+vErrors.push(err47);
+}
+errors++;
+}
+}
+var _valid1 = _errs44 === errors;
+valid10 = valid10 || _valid1;
+const _errs48 = errors;
+if(data11 !== null){
+const err48 = {instancePath:instancePath+"/proof",schemaPath:"#/anyOf/5/properties/proof/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+var _valid1 = _errs48 === errors;
+valid10 = valid10 || _valid1;
+if(!valid10){
+const err49 = {instancePath:instancePath+"/proof",schemaPath:"#/anyOf/5/properties/proof/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+else {
+errors = _errs43;
+if(vErrors !== null){
+if(_errs43){
+vErrors.length = _errs43;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid9 = _errs42 === errors;
+}
+else {
+var valid9 = true;
+}
+if(valid9){
+if(data.number !== undefined){
+let data13 = data.number;
+const _errs50 = errors;
+if(!(((typeof data13 == "number") && (!(data13 % 1) && !isNaN(data13))) && (isFinite(data13)))){
+const err50 = {instancePath:instancePath+"/number",schemaPath:"#/anyOf/5/properties/number/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err50];
+}
+else {
+vErrors.push(err50);
+}
+errors++;
+}
+if(errors === _errs50){
+if((typeof data13 == "number") && (isFinite(data13))){
+if(data13 > 9007199254740991 || isNaN(data13)){
+const err51 = {instancePath:instancePath+"/number",schemaPath:"#/anyOf/5/properties/number/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"};
+if(vErrors === null){
+vErrors = [err51];
+}
+else {
+vErrors.push(err51);
+}
+errors++;
+}
+else {
+if(data13 < 0 || isNaN(data13)){
+const err52 = {instancePath:instancePath+"/number",schemaPath:"#/anyOf/5/properties/number/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"};
+if(vErrors === null){
+vErrors = [err52];
+}
+else {
+vErrors.push(err52);
+}
+errors++;
+}
+}
+}
+}
+var valid9 = _errs50 === errors;
+}
+else {
+var valid9 = true;
+}
+}
+}
+}
+}
+else {
+const err53 = {instancePath,schemaPath:"#/anyOf/5/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err53];
+}
+else {
+vErrors.push(err53);
+}
+errors++;
+}
+}
+var _valid0 = _errs39 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+if(!valid0){
+const err54 = {instancePath,schemaPath:"#/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err54];
+}
+else {
+vErrors.push(err54);
 }
 errors++;
 validate110.errors = vErrors;

@@ -5,6 +5,7 @@
  */
 import { fail, isNodeError, validate } from '@csb/core'
 import { addCheckpoint, chainsOfHolder, isRevoked, trusted, verifyChain } from '@csb/authority'
+import { answerWitness } from '../comparing.ts'
 import type { Context, Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
@@ -19,22 +20,39 @@ export const witnessOperations: readonly Operation[] = [
     open: 'peer',
     run: async (context: Context, { chain }: { chain?: readonly unknown[] }, port: MessagePort) => {
       const did = context.principal.did ?? fail('UNAUTHENTICATED')
-      if (!isHeard(context, did, chain)) fail('DENIED', { reason: 'this node stands no witness for that log' })
+      const isKnown = isHeard(context, did, chain)
       for (let count = 0; count < MOST_MESSAGES; count++) {
         const message = await port.receive()
         if (message === undefined) break
-        await port.send(await judge(context, did, message))
+        await port.send(await answerTo(context, { did, isKnown }, message))
       }
       await port.close()
     },
   },
 ]
 
+/** A proof of this node's own record says nothing of what is in it: whoever knows two sizes is given it. */
+async function answerTo(
+  context: Context,
+  { did, isKnown }: { readonly did: string; readonly isKnown: boolean },
+  message: unknown,
+) {
+  const asked = isKnown ? validate('WitnessMessage', message, 'MALFORMED') : question(message)
+  if ('add_checkpoint' in asked) return judge(context, did, asked)
+  if ('compare' in asked || 'prove' in asked) return answerWitness(context, asked)
+  return fail('MALFORMED', { reason: 'a checkpoint or a question is needed' })
+}
+
+/** What a stranger may say. @throws DENIED */
+function question(message: unknown) {
+  if (typeof message !== 'object' || message === null || !('prove' in message))
+    fail('DENIED', { reason: 'this node stands no witness for that log' })
+  return validate('WitnessMessage', message, 'MALFORMED')
+}
+
 /** The answer is given when what it says is on the disk. What contradicts goes into this node's own record too. */
-async function judge(context: Context, did: string, message: unknown) {
+async function judge(context: Context, did: string, asked: { readonly add_checkpoint: string }) {
   const { store, key, clock, log } = context
-  const asked = validate('WitnessMessage', message, 'MALFORMED')
-  if (!('add_checkpoint' in asked)) return fail('MALFORMED', { reason: 'a checkpoint is needed' })
   const { answer, found } = await store.transact((tx) =>
     addCheckpoint(tx, { body: asked.add_checkpoint, from: did, now: clock.now() }, key),
   )
