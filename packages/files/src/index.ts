@@ -1,4 +1,4 @@
-export { createHome, findHome, getHome, listHomes, MEMORY, type Home } from './homes.ts'
+export { createHome, findHome, getHome, listHomes, MAIN, MEMORY, type Home } from './homes.ts'
 export {
   objectSize,
   readBlob,

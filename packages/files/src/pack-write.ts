@@ -16,7 +16,7 @@ import { listTags } from './tags.ts'
 /** Entries of an earlier pack without tags, and the ids of what is in them: they go first, and none of it goes twice. */
 export type PackStart = {
   readonly oids: OidList
-  readonly entries: readonly Uint8Array[]
+  readonly entries: Iterable<Uint8Array>
 }
 
 export type OutgoingPack = {

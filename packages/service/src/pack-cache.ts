@@ -5,7 +5,8 @@
  */
 import type { PackStart } from '@csb/files'
 
-export type KeptPack = PackStart & {
+export type KeptPack = Pick<PackStart, 'oids'> & {
+  readonly entries: readonly Uint8Array[]
   /** how many objects of kind tag are in it */
   readonly tags: number
   /** what was asked for */
@@ -18,7 +19,7 @@ export type PackCache = {
   /** @param epoch changes when something is forgotten: what was made before is dropped */
   find(home: string, epoch: number, wish: string): KeptPack | undefined
   /**
-   * The one kept last of those that are whole, without tags, and all of whose wants lie behind something.
+   * The one used last of those that are whole, without tags, and all of whose wants lie behind something.
    * @param isBehind asked for ids of commits and tags
    */
   findBehind(home: string, epoch: number, isBehind: (oid: string) => boolean): KeptPack | undefined
@@ -35,15 +36,24 @@ export function createPackCache(): PackCache {
   const drop = (home: string, epoch: number): void => {
     for (const [name, kept] of packs) if (kept.home === home && kept.epoch !== epoch) packs.delete(name)
   }
+  /** What was used last goes last. */
+  const used = (name: string): KeptPack | undefined => {
+    const kept = packs.get(name)
+    if (kept === undefined) return undefined
+    packs.delete(name)
+    packs.set(name, kept)
+    return kept.pack
+  }
   return {
     find: (home, epoch, wish) => {
       drop(home, epoch)
-      return packs.get(`${home} ${wish}`)?.pack
+      return used(`${home} ${wish}`)
     },
     findBehind: (home, epoch, isBehind) => {
       drop(home, epoch)
-      const those = [...packs.values()].filter((kept) => kept.home === home).map(({ pack }) => pack)
-      return those.findLast(({ shallow, tags, wants }) => shallow.length + tags === 0 && wants.every(isBehind))
+      const those = [...packs].filter(([, kept]) => kept.home === home)
+      const name = those.findLast(([, { pack }]) => isStart(pack) && pack.wants.every(isBehind))?.[0]
+      return name === undefined ? undefined : used(name)
     },
     keep: (home, epoch, wish, pack) => {
       const bytes = pack.entries.reduce((sum, { byteLength }) => sum + byteLength, 0)
@@ -57,3 +67,5 @@ export function createPackCache(): PackCache {
     },
   }
 }
+
+const isStart = ({ shallow, tags }: KeptPack): boolean => shallow.length + tags === 0

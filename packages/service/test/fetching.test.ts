@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createFakeClock } from '@csb/core'
-import { createHome, eraseVersions, getRef, packFor, planFetch, receivePack } from '@csb/files'
+import { createHome, epochOf, eraseVersions, getRef, packFor, planFetch, receivePack } from '@csb/files'
 import { NOW, createHouse, type House } from './house.ts'
 
 const DAY = 24 * 3_600_000
@@ -73,6 +73,10 @@ describe('a fetch', () => {
     expect(await fetched('runs/one')).toEqual([10 + 1 + 4, 10 + 1 + 4])
     await house.owned('files.write', { branch: 'runs/two', path: 'docs/a.md', text: 'other' })
     expect(await fetched('runs/two')).toEqual([4 + 2, 4 + 2])
+    // both begin with the main line
+    const main = getRef(store.view(), home, 'main')?.commit ?? ''
+    const start = house.parts.runs.packs.findBehind(home, epochOf(store.view(), home), (oid) => oid === main)
+    expect(start).toMatchObject({ wants: [main], oids: { size: 2 } })
     // what was forgotten is not begun with
     await store.transact((tx) => eraseVersions(tx, home, ['docs/a.md']))
     await house.owned('files.write', { branch: 'runs/one', path: 'docs/a.md', delete: true })

@@ -5,7 +5,6 @@ import {
   commonOf,
   createHistory,
   createObjectView,
-  epochOf,
   getHome,
   hasForgotten,
   isEnough,
@@ -17,8 +16,8 @@ import {
 } from '@csb/files'
 import { takeInBranches } from '../bulk-reads.ts'
 import { checkWants, refsSeen, sightOf, type SeenRef } from '../git-view.ts'
-import { KEPT_PACK_BYTES } from '../pack-cache.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { wholePackOf } from '../whole-pack.ts'
 import { pushOperation } from './git-push.ts'
 
 type Home = { readonly home?: string }
@@ -49,8 +48,6 @@ const BRANCHES = 'refs/heads/'
 
 /** Commits that are looked at to find out whether a client has told enough. */
 const ENOUGH_COMMITS = 5_000
-/** Commits behind which a pack that is kept is not looked for. */
-const START_COMMITS = 500
 
 const reading = (action: 'list' | 'read') => (input: Home, parts: Parts) => ({
   location: locationOf(parts, homeOf(input, parts)),
@@ -118,42 +115,11 @@ function wantedOf(refs: readonly SeenRef[], wants: readonly string[]): (branch: 
   return (branch) => (isAll ? seen : names).has(`${BRANCHES}${branch}`)
 }
 
-/** For a client that has nothing; the same is sent to the next one, and more behind it where there is more. */
+/** For a client that has nothing. */
 async function* wholePack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
-  const { runs, store } = context
-  const epoch = epochOf(store.view(), home)
-  const wish = `${[...input.wants].sort().join(' ')} ${input.include_tags === true ? 'tags' : ''}`
-  const known = runs.packs.find(home, epoch, wish)
-  const pack = known ?? (await makePack(context, home, input, epoch))
+  const pack = await wholePackOf(context, home, { wants: input.wants, tags: input.include_tags === true })
   yield { kind: 'ends', shallow: pack.shallow, unshallow: [] }
-  const entries: Uint8Array[] = []
-  yield* sendPack(context, home, pack.oids.size, noted(pack.entries, entries))
-  if (known === undefined) runs.packs.keep(home, epoch, wish, { ...pack, entries })
-}
-
-/** A pack that is not kept yet; where all of one that is belongs to it, it begins with that one. */
-async function makePack(context: Context, home: string, input: Fetch, epoch: number) {
-  const view = context.store.view()
-  const seen = createObjectView(view, home)
-  const { wants } = input
-  const isBehind = (oid: string): boolean => wants.some((want) => isEnough(seen, home, [want], [oid], START_COMMITS))
-  const start = context.runs.packs.findBehind(home, epoch, isBehind)
-  const since = await planFetch(seen, home, { wants, haves: start?.wants ?? [], shallow: [] })
-  const isWhole = start === undefined || since.shallow.length === 0
-  const plan = isWhole ? since : await planFetch(seen, home, { wants, haves: [], shallow: [] })
-  const options = { thin: false, includeTags: input.include_tags === true }
-  const pack = await packFor(view, home, plan, isWhole && start !== undefined ? { ...options, start } : options)
-  return { wants, shallow: plan.shallow, tags: pack.tags, oids: pack.oids, entries: pack.entries() }
-}
-
-/** The same, noted as they go by: what is kept, and the first that is too much. */
-function* noted(entries: Iterable<Uint8Array>, into: Uint8Array[]): Generator<Uint8Array> {
-  let bytes = 0
-  for (const entry of entries) {
-    if (bytes <= KEPT_PACK_BYTES) into.push(entry)
-    bytes += entry.byteLength
-    yield entry
-  }
+  yield* sendPack(context, home, pack.oids.size, pack.entries)
 }
 
 async function* partPack(
