@@ -1,13 +1,16 @@
 /** csb files, command by command, and that REST has the same. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXIT } from '@csb/core'
 import { connect, type Client } from '@csb/node'
 import { csb, csbStart, type Running } from './command.ts'
 
+const run = promisify(execFile)
 const parent = await mkdtemp(join(tmpdir(), 'csb-files-'))
 const folder = join(parent, 'alder')
 let running: Running
@@ -32,9 +35,13 @@ const files = async (args: readonly string[], input?: string | Uint8Array): Prom
 }
 const rest = <T>(method: 'GET', path: string): Promise<T> => client.call<T>(method, path)
 
+/** What takes the moving line away. */
+const MOVED = '\r\u001B[K'
 /** A command whose messages go to a terminal. */
 const terminal = {
-  ...{ CI: undefined, NO_COLOR: undefined, TERM: 'xterm' },
+  CI: undefined,
+  NO_COLOR: undefined,
+  TERM: 'xterm',
   NODE_OPTIONS: '--import=data:text/javascript,process.stderr.isTTY=true;process.stderr.columns=80',
 }
 
@@ -51,6 +58,23 @@ describe('csb files', () => {
     await files(['rm', 'runs/one', 'picture.bin'])
     const tree = await rest<{ items: { path: string }[] }>('GET', '/v1/files/tree?branch=runs/one')
     expect(tree.items.map(({ path }) => path)).toEqual(['docs', 'docs/a.md'])
+  })
+
+  test('ls shows a submodule as such, with the commit that it stands at', async () => {
+    const work = join(parent, 'work')
+    await mkdir(work)
+    const git = (...words: string[]) =>
+      run('git', ['-c', 'user.name=x', '-c', 'user.email=x@y', ...words], { cwd: work })
+    const { home } = await rest<{ home: string }>('GET', '/v1/status')
+    const token = (await readFile(join(folder, 'owner.token'), 'utf8')).trim()
+    await git('init', '-q', '--object-format=sha256')
+    await git('update-index', '--add', '--cacheinfo', `160000,${'ab'.repeat(32)},lib`)
+    await git('commit', '-q', '-m', 'with a submodule')
+    const url = client.url.replace('http://', `http://me:${token}@`)
+    await git('push', '-q', `${url}/git/${home}.git`, 'HEAD:refs/heads/runs/modules')
+    expect(await files(['ls', 'runs/modules'])).toBe('lib  (submodule at abababababab)\n')
+    const { code } = await csb(['files', 'cat', 'runs/modules', 'lib', '--data', folder])
+    expect(code).toBe(EXIT.missing)
   })
 
   test('branch, diff, merge, snapshot, recycle, restore', async () => {
@@ -84,8 +108,10 @@ describe('csb files', () => {
     const other = await csbStart(['--data', birch, '--port', '0'])
     const { code, err } = await csb(['files', 'import', archive, '--data', birch], { env: terminal })
     expect(code).toBe(EXIT.ok)
-    expect(err).toMatch(/^(?:\r\u001B\[KImporting \[#*\.*\] [0-9.]+ of [0-9.]+ MiB)+\r\u001B\[K$/)
-    expect(err).toContain('#'.repeat(20))
+    const bars = err.split(MOVED)
+    expect([bars.shift(), bars.pop()]).toEqual(['', ''])
+    for (const bar of bars) expect(bar).toMatch(/^Importing \[#*\.*\] [0-9.]+ of [0-9.]+ MiB$/)
+    expect(bars.at(-1)).toContain('#'.repeat(20))
     await other.stop()
   })
 
@@ -100,7 +126,7 @@ describe('csb files', () => {
       at(terminal, 'export', archive('json'), '--json'),
     ])
     const mebibytes = ((await stat(archive('shown'))).size / 1_048_576).toFixed(1)
-    const frames = shown.err.split('\r\u001B[K')
+    const frames = shown.err.split(MOVED)
     // the line is gone before the answer is told
     expect([frames.shift(), frames.pop()]).toEqual(['', ''])
     const told = frames.map((frame) => /^Exporting \[(#*)(\.*)\] ([0-9.]+) of ([0-9.]+) MiB$/.exec(frame))
@@ -116,6 +142,8 @@ describe('csb files', () => {
     // what goes wrong is told after the line, and nothing moves after it
     const again = await at(terminal, 'import', archive('shown'))
     expect(again.code).toBe(EXIT.unreachable)
-    expect(again.err).toMatch(/MiB\r\u001B\[Kcsb: It changed meanwhile[^\r]*$/)
+    const said = again.err.split(MOVED)
+    expect(said.at(-2)).toMatch(/^Importing/)
+    expect(said.at(-1)).toMatch(/^csb: It changed meanwhile/)
   })
 })
