@@ -239,8 +239,10 @@ export async function payloadsThatMention(view: View, words: readonly string[]):
     return known
   }
   for await (const [fullKey, bytes] of view.range({ prefix: prefix('payload') })) {
-    const reads = readsIn(treesOf, groupsStored(bytes)).map(({ path, oid }) => `${path} ${oid}`)
-    const text = [payloadText(bytes) ?? '', ...reads].join('\n')
+    const said = payloadText(bytes) ?? ''
+    // what is spelled needs no reading
+    const groups = said.includes('"set":"') ? groupsStored(bytes) : []
+    const text = [said, ...readsIn(treesOf, groups).map(({ path, oid }) => `${path} ${oid}`)].join('\n')
     const named = words.filter((word) => text.includes(word))
     if (named.length > 0) found.push({ seq: Number(tail(fullKey, 'payload')), key: fullKey, bytes, words: named })
   }
