@@ -95,6 +95,7 @@ async function* rangeOf(
   }
 }
 
+type Rows = readonly [string, Uint8Array][]
 type Bounds = {
   readonly gte?: string
   readonly gt?: string
@@ -105,15 +106,21 @@ type Bounds = {
 /** Rows of the database as they are when this begins; fetched in few trips, of which the first is small. */
 async function* rowsOf(db: Db, bounds: Bounds, most: number): AsyncGenerator<readonly [string, Uint8Array]> {
   const iterator = db.iterator({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
+  let coming: Promise<Rows> | undefined
   try {
     let rows = Math.min(most, FIRST_ROWS)
     for (let left = most; left > 0; rows = PAGE_ROWS) {
-      const page = await iterator.nextv(Math.min(rows, left))
+      const page = await (coming ?? iterator.nextv(Math.min(rows, left)))
+      coming = undefined
       if (page.length === 0) return
       left -= page.length
+      // who went on behind the first page most often wants it all: the next comes while this one is looked at
+      if (rows === PAGE_ROWS && left > 0) coming = iterator.nextv(Math.min(rows, left))
+      coming?.catch(() => undefined)
       yield* page
     }
   } finally {
+    await coming?.catch(() => undefined)
     await iterator.close()
   }
 }
