@@ -29,6 +29,9 @@ export const GRANT_TEXTS = {
   'share.about': 'let a peer see the notes of the home up to a level',
   'share.done': '{name} may see notes up to {level}{write}.\n  hash  {hash}',
   'share.write': ' and write',
+  'trust.line': '{name}  honoured up to {ceiling}, {sees}',
+  'trust.sees': 'sees up to {level}',
+  'trust.sees.granted': 'sees what it was granted',
   'trust.about': 'whose authority this node honours, and how far',
   'trust.done': '{name} is honoured up to {ceiling}.',
   'trust.removed': '{did} is honoured no more.',
@@ -58,7 +61,8 @@ export const GRANT_TEXTS = {
     'Token for {name}, shown once:\n{token}\n  may      {actions}\n  paths    {paths}\n  branches {branches}\n  sees     up to {level}\n  until    {until}; then it only reads\n  hash     {hash}',
   'revoke.about': 'end a grant for ever',
   'revoke.progress': 'Telling',
-  'revoke.done': 'Revoked {target}. Here it counts from now on.',
+  'revoke.done':
+    'Revoked {target}:\n  {grantor} -> {grantee}, {level} about {scope}\nHere it counts from now on, and everything below it ends with it.',
   'revoke.reached': '  heard    {who}',
   'revoke.unreached': '  away     {who}: nothing more is done in that name after {at}',
 } as const

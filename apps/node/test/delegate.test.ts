@@ -96,7 +96,10 @@ test('a delegation is received, passed on narrower, used, and taken back', async
   expect(inbox.out).toContain('ordinary: out_of_scope')
   expect(inbox.out).toContain(`(…${friendDid.slice(-8)})`)
 
-  expect((await run('revoke', id, ...at('friend'))).out).toContain('Revoked sha256:')
+  expect((await run('trust', ...at('friend'))).out).toContain('honoured up to execute, sees up to trusted')
+  const revoked = await run('revoke', id, ...at('friend'))
+  expect(revoked.out).toMatch(/^Revoked sha256:[0-9a-f]{64}:\n/)
+  expect(revoked.out).toContain(`-> my agent (…${friendDid.slice(-8)}), request about reports/weekly`)
   expect((await send()).out).not.toContain('with authority')
   expect((await run('grants', ...at('friend'))).out).toContain('csb grants --all')
   expect((await run('grants', '--all', ...at('friend'))).out).toContain('REVOKED')

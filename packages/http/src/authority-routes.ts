@@ -45,7 +45,8 @@ export const AUTHORITY_ROUTES: readonly Route[] = [
     path: '/v1/leases/attenuate',
     operation: 'authority.attenuate',
     input: 'AuthorityAttenuate',
-    summary: 'Make a narrower lease of the one that asks, for a child; of one that has read from outside its owner is asked first',
+    summary:
+      'Make a narrower lease of the one that asks, for a child; of one that has read from outside its owner is asked first',
     status: 201,
   },
   {

@@ -185,6 +185,7 @@ export type Peer = { readonly did: string; readonly name: string | null }
 export type Revoked = {
   /** hash of the grant */
   readonly target: string
+  readonly grant: Grant
   /** peers that have heard */
   readonly reached: readonly Peer[]
   /** peers that have not, and when what they may still believe ends by itself, ms since epoch */
@@ -211,7 +212,7 @@ export async function revokeGrant(desk: Desk, idOrHash: string, peers: readonly 
   }
   await declare(desk.directory, (list) => list.filter((entry) => entry.delegation_id !== grant.delegation.id))
   const isLate = ({ did }: Peer) => !more.some((peer) => peer.did === did)
-  return { target, reached: [...reached, ...more], unreached: unreached.filter(isLate) }
+  return { target, grant, reached: [...reached, ...more], unreached: unreached.filter(isLate) }
 }
 
 type Ended = Pick<Revoked, 'reached' | 'unreached'> & { readonly document: Revocation }

@@ -12,6 +12,7 @@ type Trusted = {
   readonly did: string
   readonly name: string
   readonly ceiling: string
+  readonly clearance: { readonly level: string } | null
   readonly speaks?: {
     readonly name: string
     readonly scope: readonly string[]
@@ -122,7 +123,12 @@ async function trust({ client, out }: Stand, [did]: [string | undefined], option
   out.answer(entry, t('trust.done', { name: named(name ?? did, did), ceiling: highest }) + spokenText(entry))
 }
 
-const trustText = (entry: Trusted): string => `${named(entry.name, entry.did)}  ${entry.ceiling}${spokenText(entry)}`
+const trustText = (entry: Trusted): string =>
+  t('trust.line', {
+    name: named(entry.name, entry.did),
+    ceiling: entry.ceiling,
+    sees: entry.clearance === null ? t('trust.sees.granted') : t('trust.sees', entry.clearance),
+  }) + spokenText(entry)
 
 function spokenText({ speaks }: Trusted): string {
   if (speaks === undefined || speaks === null) return ''

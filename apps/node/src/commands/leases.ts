@@ -229,10 +229,16 @@ function grantText({ hash, revoked, used, grant }: Granted, passable: boolean): 
 }
 
 /** Who has heard, and when those who have not stop by themselves. */
-function revokedText({ target, reached, unreached }: Revoked): string {
+function revokedText({ target, grant: { delegation }, reached, unreached }: Revoked): string {
   const who = ({ name, did }: Peer) => named(name ?? t('peer.unnamed'), did)
   return [
-    t('revoke.done', { target }),
+    t('revoke.done', {
+      target,
+      grantor: named(delegation.grantor, delegation.grantor_key),
+      grantee: named(delegation.grantee, delegation.grantee_key),
+      level: delegation.level,
+      scope: delegation.scope.map(inline).join(', '),
+    }),
     ...reached.map((peer) => t('revoke.reached', { who: who(peer) })),
     ...unreached.map((peer) => t('revoke.unreached', { who: who(peer), at: new Date(peer.ends_at).toISOString() })),
   ].join('\n')
