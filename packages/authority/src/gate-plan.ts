@@ -59,6 +59,9 @@ export const labelsIn = (facts: GateFacts | undefined): readonly string[] =>
 
 /** One line, from a fixed template. It stands in the record as well: notes that go are counted there, not named. */
 export function meaningOfFacts(facts: GateFacts, { home, target }: { home: string; target: string }): string {
-  if (facts.kind === 'mint') return `Let "${target}" have authority that a tainted session of ${home} asks for`
+  if (facts.kind === 'mint') {
+    const kind = facts.tainted_by.reads.length > 0 ? 'tainted session' : 'session'
+    return `Let "${target}" have authority that a ${kind} of ${home} asks for`
+  }
   return `Forget ${facts.notes} ${facts.notes === 1 ? 'note' : 'notes'} of ${home} for good`
 }

@@ -104,10 +104,14 @@ export function isSubset(child: Lease, parent: Lease): Verdict {
   return OK
 }
 
-/** Does the lease allow this request? */
+/**
+ * Does the lease allow this request? An action that its gates name takes a person, and no card does it: it is refused.
+ * To propose is to ask a person already.
+ */
 export function allows(lease: Lease, request: LeaseRequest): Verdict {
   if (!lease.locations.some((location) => isLocationWithin(request.location, location))) return no('locations')
   if (!lease.actions.includes(request.action)) return no('actions')
+  if (request.action !== 'propose' && lease.gates?.includes(request.action) === true) return no('gates')
   if (request.path !== undefined) {
     const { path } = request
     if (!isCanonicalPath(path) || !(lease.paths ?? []).some((outer) => isPathWithin(path, outer))) return no('paths')

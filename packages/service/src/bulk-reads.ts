@@ -8,12 +8,13 @@ import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
 import { MEMORY, listRefs, readCommit, readLabels } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
-import { isSession } from './minting.ts'
+import { isSession, refuseOutside } from './minting.ts'
 import type { Context } from './operation.ts'
 
 /**
  * Taint the session with what branches hold from outside and it may see. Durable before the next bytes are answered.
  * @param isSeen by the name of a branch
+ * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
  */
 export async function takeInBranches(
   context: Context,
@@ -34,6 +35,7 @@ export async function takeInBranches(
       for await (const { path, oid, label } of listStates(view, home))
         takeIn(context, { home, path, oid, label: parseLabel(label) })
   }
+  refuseOutside(context)
 }
 
 /** Taint the session with one thing that it is shown, though it did not read it. */

@@ -22,7 +22,7 @@ import type { ReadEntry, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
 import { chargeCall } from './metering.ts'
-import { keepTaint } from './minting.ts'
+import { keepTaint, refuseOutside } from './minting.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
@@ -189,6 +189,7 @@ function createContext(
       checkHeld(tx, principal, parts.clock.now())
       ofOpenRun(parts, tx, principal)
       const done = await work(noted(tx))
+      refuseOutside({ principal, outside })
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
       const commits = isStrings(told['commits']) ? { commits: told['commits'] } : {}

@@ -3,7 +3,7 @@
  * answer from another node is from outside by itself.
  * @clause L1.7
  */
-import { parseLabel, type Label } from '@csb/core'
+import { fail, parseLabel, type Label } from '@csb/core'
 import { taintOf } from '@csb/authority'
 import { isSession } from './minting.ts'
 import type { Context } from './operation.ts'
@@ -27,6 +27,15 @@ export function takeInAnswer<T>(context: Context, answer: T): T {
       context.outside.push({ ...read, label: parseLabel(label) })
   }
   return answer
+}
+
+/**
+ * Whatever another node answers is from outside: a lease that takes nothing of that does not ask there.
+ * @throws DENIED
+ */
+export function checkForeign({ principal }: Context, place: string): void {
+  if (principal.lease?.external === 'deny')
+    fail('DENIED', { reason: 'this lease reads nothing from outside', path: place })
 }
 
 /** The same of what another node said. @param place what it is, for people */

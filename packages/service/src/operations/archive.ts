@@ -62,13 +62,13 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
   const home = homeOf(input, context)
   const sources = exportSources((view, commit) => evidenceOf(view, commit, key))
   requireEverything(context, principal.lease)
+  await takeInBranches(context, home, () => true)
   const { offset = 0 } = input
   const begun =
     input.export === undefined
       ? await beginExport(store, home, sources, clock.now())
       : await resumeExport(store, home, sources, input.export)
   const { id, bytes, objects } = begun
-  await takeInBranches(context, home, () => true)
   if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
   await context.write(
     () => undefined,

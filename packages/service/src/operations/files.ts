@@ -25,7 +25,7 @@ import {
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { takeIn } from '../bulk-reads.ts'
-import { labelOfSession } from '../minting.ts'
+import { labelOfSession, withoutOutside } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
@@ -125,7 +125,8 @@ export const filesOperations: readonly Operation[] = [
         ...item,
         label: labelOfFile(view, { ...item, home, branch: input.branch, oid: item.kind === 'file' ? item.oid : null }),
       }))
-      const shown = shownOf(labelled, (item) => isShown(context, input, item))
+      const open = withoutOutside(context, labelled, ({ label }) => label)
+      const shown = shownOf(open, (item) => isShown(context, input, item))
       // a name is content too
       for (const { path, oid, label } of shown) takeIn(context, { home, path, oid, label })
       return { items: shown }

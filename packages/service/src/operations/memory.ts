@@ -17,7 +17,7 @@ import {
 } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { askGate } from '../gates.ts'
-import { labelOfSession } from '../minting.ts'
+import { labelOfSession, withoutOutside } from '../minting.ts'
 import {
   EVERYTHING,
   checkReach,
@@ -179,7 +179,8 @@ export const memoryOperations: readonly Operation[] = [
       const reached = items.filter(({ entry }) =>
         reaches(context, { ...own, action: 'read', path: `/${notePath(entry.id)}` }),
       )
-      return { items: reached.map(shown), next_cursor: next }
+      const told = withoutOutside(context, reached, ({ label }) => label)
+      return { items: told.map(shown), next_cursor: next }
     },
   },
   {

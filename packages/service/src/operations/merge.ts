@@ -209,7 +209,8 @@ async function merge(context: Context, input: Merging) {
     }
   }
   changes(preview.manifest)
-  if (action === 'propose') return askGate(context, { kind: 'merge', home, from, into })
+  const isGated = context.principal.lease?.gates?.includes('merge') === true
+  if (action === 'propose' || isGated) return askGate(context, { kind: 'merge', home, from, into })
   const done = await context.write(
     (tx) => {
       const now = previewMerge(tx, { home, from, into })

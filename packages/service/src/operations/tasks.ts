@@ -7,7 +7,7 @@ import type { Arrival } from '../messages.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { askOut, sendOut, type Outbound } from '../outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
-import { takeInAnswer, takeInForeign } from '../task-taint.ts'
+import { checkForeign, takeInAnswer, takeInForeign } from '../task-taint.ts'
 
 type Addressed = {
   readonly agent: string
@@ -57,6 +57,7 @@ const unary = (name: string, method: string, input: string): Operation => ({
   needs: sending,
   run: async (context: Context, asked: Addressed) => {
     if (isHere(asked, context)) return takeInAnswer(context, await answer(context, arrivalOf(context, asked, method)))
+    checkForeign(context, placeOf(asked))
     return takeInForeign(context, placeOf(asked), await askOut(context, outboundOf(asked, method)))
   },
 })
@@ -73,6 +74,7 @@ const streaming = (name: string, method: string, input: string): Operation => ({
         yield takeInAnswer(context, event)
       return
     }
+    checkForeign(context, placeOf(asked))
     for await (const event of sendOut(context, outboundOf(asked, method)))
       yield takeInForeign(context, placeOf(asked), event)
   },
