@@ -54,7 +54,7 @@ export const GRANT_TEXTS = {
   'lease.needs': 'To {actions} it needs {options}: without it the lease reaches nothing.',
   'lease.floor': 'label of what it writes, at least',
   'lease.capability': 'B sensitive things, C changes and words to others; may be given again',
-  'lease.gate': 'what always waits for a person; may be given again',
+  'lease.gate': 'merge or mint always wait for a person, an action is refused; may be given again',
   'lease.budget': 'calls=100, bytes_read=, bytes_written=, wall_ms=, tokens=, cost_micro=; with commas',
   'lease.children': 'how many narrower leases it may hand on',
   'lease.done':
