@@ -14,6 +14,10 @@ import { benchReadLists } from './read-lists.ts'
 import { printRows, type Row } from './rows.ts'
 
 const VALUE = Buffer.alloc(400, 7)
+/** About what an entry puts into its rows. */
+const HEADER = Buffer.alloc(300, 7)
+const PAYLOAD = Buffer.alloc(80, 7)
+const NOTHING = new Uint8Array()
 /** The disk is shared: puts and appends take turns, and the median of the turns counts. */
 const TURNS = 9
 const SINGLE = 100
@@ -56,7 +60,7 @@ export async function benchAuthority(): Promise<void> {
   ])
 }
 
-/** @returns rows in the order single put, append in groups, audit, append alone */
+/** @returns rows in the order single put, append in groups, audit, append alone, LevelDB alone with the same rows */
 async function recordRows(): Promise<{ readonly rows: readonly Row[]; readonly bytesPerRecord: number }> {
   const folder = await mkdtemp(join(tmpdir(), 'csb-bench-'))
   try {
@@ -75,6 +79,7 @@ async function recordRows(): Promise<{ readonly rows: readonly Row[]; readonly b
     const single: Row[] = []
     const grouped: Row[] = []
     const alone: Row[] = []
+    const floor: Row[] = []
     for (let turn = 0; turn < TURNS; turn++) {
       single.push(
         await measure('LevelDB: single put, synced', SINGLE, async () => {
@@ -91,6 +96,11 @@ async function recordRows(): Promise<{ readonly rows: readonly Row[]; readonly b
           for (let at = 0; at < MANY; at += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, append))
         }),
       )
+      floor.push(
+        await measure(`LevelDB: rows of as many entries, ${AT_ONCE} at once, synced`, MANY, async () => {
+          for (let at = 0; at < MANY; at += AT_ONCE) await putRows(raw, turn * MANY + at)
+        }),
+      )
     }
     await raw.close()
     const entries = (MANY + SINGLE) * TURNS
@@ -105,10 +115,20 @@ async function recordRows(): Promise<{ readonly rows: readonly Row[]; readonly b
     await store.db.compactRange('', '\u{10ffff}')
     const bytesPerRecord = (await sizeOf(database)) / entries
     await store.close()
-    return { rows: [single, grouped, audit, alone].map(median), bytesPerRecord }
+    return { rows: [single, grouped, audit, alone, floor].map(median), bytesPerRecord }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** The rows of a group, of no meaning, straight into LevelDB: what remains of the time is ours. */
+async function putRows(raw: Level<string, Uint8Array>, from: number): Promise<void> {
+  const batch = raw.batch()
+  for (let at = from; at < from + AT_ONCE; at++) {
+    const seq = String(at).padStart(16, '0')
+    batch.put(`h/${seq}`, HEADER).put(`p/${seq}`, PAYLOAD).put(`r/run_${seq}/${seq}`, NOTHING)
+  }
+  await batch.write({ sync: true })
 }
 
 function median(rows: readonly Row[]): Row {
