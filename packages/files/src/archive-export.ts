@@ -172,7 +172,13 @@ async function measure(store: Store, begun: Begun, sources: ExportSources): Prom
   const home = begun.home.id
   let bytes = FRAME_HEAD_BYTES + DIGEST_BYTES
   let objects = 0
-  for await (const part of headParts(view, begun, sources)) bytes += part.byteLength
+  let held = 0
+  for await (const part of headParts(view, begun, sources)) {
+    bytes += part.byteLength
+    held += part.byteLength
+    // nobody could take it in
+    if (held > LIMITS.archiveHeldBytes) fail('TOO_LARGE', { maxBytes: LIMITS.archiveHeldBytes, of: 'lines' })
+  }
   for (const { kind, oid } of walkObjects(view, home, rootsOf(view, begun))) {
     bytes += FRAME_HEAD_BYTES + 1 + oid.length / 2 + objectSize(view, home, oid)
     if (kind === 'commit') bytes += evidenceFrame(view, home, oid, sources)?.byteLength ?? 0

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { LIMITS, canonicalize, parseLabel, utf8 } from '@csb/core'
-import type { Store } from '@csb/store'
+import { prefix, type Store } from '@csb/store'
 import {
   beginExport,
   collectGarbage,
@@ -17,6 +17,7 @@ import {
   streamExport,
   type ExportSources,
 } from '../src/index.ts'
+import { keepRecycled, recycledOf } from '../src/recycle.ts'
 import { openRig } from './merge-rig.ts'
 import { NOW, WORDS, asText, openHome, snapshot } from './open-home.ts'
 
@@ -143,6 +144,22 @@ describe('what can be restored', () => {
       })
     }
     expect(await snapshot(other)).toEqual(before)
+  })
+
+  test('more than anybody could take in is not begun, and nothing is kept of it', async () => {
+    const { store, home } = await openWithLoss()
+    const [first] = await recycledOf(store.view(), home)
+    const deep = `${'x'.repeat(250)}/`.repeat(3)
+    const rows = Math.ceil(LIMITS.archiveHeldBytes / 1000)
+    for (let from = 0; from < rows; from += 10_000) {
+      await store.transact((tx) => {
+        for (let at = from; at < from + 10_000; at++)
+          if (first !== undefined) keepRecycled(tx, home, { ...first, path: `${deep}${at}` })
+      })
+    }
+    await expect(beginExport(store, home, SOURCES, NOW)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+    for (const table of ['export', 'pin'] as const)
+      for await (const [row] of store.view().range({ prefix: prefix(table, home) })) expect(row).toBeUndefined()
   })
 
   test('rows that lie are refused, whatever the digest says', async () => {
