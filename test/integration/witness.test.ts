@@ -154,7 +154,7 @@ describe('witnesses over real processes', () => {
     expect(contradict(evidence?.first ?? '', evidence?.second ?? '')).toBe(true)
     await expect(write(one, 'more')).rejects.toMatchObject({ code: 'RECORD_HELD', details: { reason: 'differs' } })
     expect(await one.client.call<{ items: unknown[] }>('GET', '/v1/memory')).toMatchObject({ items: [{}, {}, {}] })
-    const { items } = await two.client.call<{ items: { payload: { effect: object } }[] }>('GET', '/v1/record?limit=5')
+    const { items } = await two.client.call<{ items: { payload: { effect: object } }[] }>('GET', '/v1/record?limit=100')
     expect(items.map(({ payload }) => payload.effect)).toContainEqual(
       expect.objectContaining({ contradiction: expect.any(String), log: one.did }),
     )
@@ -205,7 +205,7 @@ describe('witnesses over real processes', () => {
     await write(one, 'in time')
     const { items } = await one.client.call<{
       items: { header: { operation: string }; payload: { effect: object } }[]
-    }>('GET', '/v1/record?limit=5')
+    }>('GET', '/v1/record?limit=100')
     expect(items.find(({ header }) => header.operation === 'record.resume')?.payload.effect).toMatchObject({
       log: 1,
       after: { size: settled?.size, root: settled?.root, witness: two.did },
