@@ -7,14 +7,14 @@
 import { LIMITS, fail } from '@csb/core'
 import { key, type Transaction, type View } from '@csb/store'
 import { CODES } from './entry.ts'
-import { isErased, readCommit, readTree } from './objects.ts'
+import { isErased, readCommit, readObject, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { staleProjections } from './projection-memo.ts'
 import { recycledOf } from './recycle.ts'
 import { listRefs } from './refs.ts'
 import { bodyOf, freeChildren, keysOf, pieceAt, piecesOf, storedAt } from './stored.ts'
 import { listTags } from './tags.ts'
-import { FOLDER, isBlob } from './tree.ts'
+import { FOLDER, entriesNamed, isBlob, spelledOf } from './tree.ts'
 import { walkCommits } from './walk.ts'
 
 const EMPTY = new Uint8Array()
@@ -143,7 +143,7 @@ async function headsOf(view: View, home: string, refs: readonly { readonly commi
   return [...new Set([...refs, ...tags, ...removed].map(({ commit }) => commit))]
 }
 
-/** One name of the wanted paths; `at`: which path ends here. */
+/** One name of the wanted paths, and what is asked for below it, by name as its bytes are; `at`: which path ends here. */
 type Step = { readonly id: number; readonly below: Map<string, Step>; at?: number }
 
 /** For each path the blobs that stand there in any commit that the heads lead to, and those that were found before. */
@@ -161,11 +161,10 @@ function versionsOf(
     const place = `${step.id} ${tree}`
     if (seen.has(place)) return
     seen.add(place)
-    for (const entry of readTree(view, home, tree)) {
-      const next = step.below.get(entry.name)
-      if (next === undefined) continue
-      if (entry.mode === FOLDER) descend(entry.oid, next)
-      else if (next.at !== undefined && isBlob(entry)) found[next.at]?.add(entry.oid)
+    const body = readObject(view, home, tree, 'tree')
+    for (const { mode, oid, as: next } of entriesNamed(body, tree.length / 2, step.below)) {
+      if (mode === FOLDER) descend(oid, next)
+      else if (next.at !== undefined && isBlob({ mode })) found[next.at]?.add(oid)
     }
   }
   for (const { commit } of walkCommits(view, home, heads, before.heads)) descend(commit.tree, root)
@@ -178,7 +177,7 @@ function stepsOf(paths: readonly string[]): Step {
   const root = step()
   for (const [at, path] of paths.entries()) {
     let last = root
-    for (const name of path.split('/')) {
+    for (const name of path.split('/').map(spelledOf)) {
       const next = last.below.get(name) ?? step()
       last.below.set(name, next)
       last = next

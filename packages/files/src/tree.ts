@@ -94,6 +94,35 @@ export function decodeTree(bytes: Uint8Array, oidBytes: number): TreeEntry[] {
   return entries
 }
 
+/**
+ * Entries of certain names, without making the others: for walks through trees that hash to their ids.
+ * @param wanted by name, as {@link spelledOf} has it
+ * @throws MALFORMED where the bytes are no tree
+ */
+export function* entriesNamed<T>(
+  bytes: Buffer,
+  oidBytes: number,
+  wanted: ReadonlyMap<string, T>,
+): Generator<Pick<TreeEntry, 'mode' | 'oid'> & { readonly as: T }> {
+  let left = wanted.size
+  for (let at = 0; at < bytes.byteLength && left > 0;) {
+    const space = bytes.indexOf(SPACE, at)
+    const nul = bytes.indexOf(NUL, space)
+    if (space < 0 || nul < 0) return fail('MALFORMED', { reason: 'tree entry cut short' })
+    const as = wanted.get(bytes.toString('latin1', space + 1, nul))
+    if (as !== undefined) {
+      const spelled = bytes.toString('latin1', at, space)
+      const mode = MODES.find((known) => known === spelled) ?? fail('MALFORMED', { reason: 'mode of a tree entry' })
+      yield { mode, oid: bytes.toString('hex', nul + 1, nul + 1 + oidBytes), as }
+      left--
+    }
+    at = nul + 1 + oidBytes
+  }
+}
+
+/** A name by its bytes, one character each. */
+export const spelledOf = (name: string): string => Buffer.from(name).toString('latin1')
+
 /** A replacement character may stand for bytes that are no UTF-8, or for itself: only then look closer. */
 function nameOf(bytes: Buffer): string | undefined {
   const name = bytes.toString()

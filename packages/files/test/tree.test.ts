@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toHex, utf8 } from '@csb/core'
 import { problemOfName } from '../src/paths.ts'
-import { MODES, decodeTree, encodeTree, type TreeEntry } from '../src/tree.ts'
+import { MODES, decodeTree, encodeTree, entriesNamed, spelledOf, type TreeEntry } from '../src/tree.ts'
 
 const oidOf = (oidBytes: number) => fc.uint8Array({ minLength: oidBytes, maxLength: oidBytes }).map(toHex)
 const name = fc
@@ -31,6 +31,19 @@ describe.each([20, 32])('trees with ids of %i bytes', (oidBytes) => {
         expect(decoded).toEqual(entries.toSorted(gitOrder))
       }),
       { numRuns: 500 },
+    )
+  })
+
+  test('entries of certain names are those of the whole tree', () => {
+    fc.assert(
+      fc.property(entriesOf(oidBytes), fc.array(name), fc.nat(11), (entries, others, few) => {
+        const bytes = Buffer.from(encodeTree(entries, oidBytes))
+        const names = [...others, ...entries.slice(0, few).map((entry) => entry.name)]
+        const wanted = new Map(names.map((one) => [spelledOf(one), one]))
+        const expected = decodeTree(bytes, oidBytes).filter((entry) => names.includes(entry.name))
+        const found = [...entriesNamed(bytes, oidBytes, wanted)].map(({ mode, oid, as }) => ({ mode, name: as, oid }))
+        expect(found).toEqual(expected)
+      }),
     )
   })
 
