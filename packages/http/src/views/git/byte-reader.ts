@@ -24,7 +24,9 @@ export function createByteReader(request: IncomingMessage, idleMs: number): Byte
   let taken = 0
   const pull = async (): Promise<Buffer | undefined> => {
     const step = await withinSilence(chunks.next(), idleMs)
-    return step.done === true ? undefined : Buffer.from(step.value)
+    if (step.done === true) return undefined
+    const { buffer, byteOffset, byteLength } = step.value
+    return Buffer.from(buffer, byteOffset, byteLength)
   }
   return {
     get taken() {
