@@ -108,7 +108,7 @@ export function* entriesNamed<T>(
   for (let at = 0; at < bytes.byteLength && left > 0;) {
     const space = bytes.indexOf(SPACE, at)
     const nul = bytes.indexOf(NUL, space)
-    if (space < 0 || nul < 0) return fail('MALFORMED', { reason: 'tree entry cut short' })
+    if (space < 0 || nul < 0) fail('MALFORMED', { reason: 'tree entry cut short' })
     const as = wanted.get(bytes.toString('latin1', space + 1, nul))
     if (as !== undefined) {
       const spelled = bytes.toString('latin1', at, space)
