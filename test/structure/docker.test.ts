@@ -12,7 +12,9 @@ const ofSchema = Object.entries(schema.properties).flatMap(([section, { properti
 const spoken = new Set(config.match(/\bCSB_[A-Z0-9_]+\b/g))
 
 const facts: Facts = {
-  variables: ['CSB_DATA', 'CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_TOKEN', 'CSB_URL', ...ofSchema].filter((name) => spoken.has(name)),
+  variables: ['CSB_DATA', 'CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_TOKEN', 'CSB_URL', ...ofSchema].filter((name) =>
+    spoken.has(name),
+  ),
   httpPort: Number(/DEFAULT_PORT\s*=\s*(\d+)/.exec(config)?.[1]),
   files: await listFiles(),
 }
