@@ -166,7 +166,7 @@ export function createDoor(url: string, token: string | null) {
       const { task } = await get<Said>('POST', `/v1/agents/${agent}/send`, { did, params: { message }, ...more })
       return task.status.message?.parts.map(({ text }) => text).join('') ?? ''
     },
-    inbox: async () => (await get<{ items: readonly { from: string }[] }>('GET', '/v1/inbox')).items,
+    inbox: async () => (await get<{ items: readonly { agent: string }[] }>('GET', '/v1/inbox')).items,
     grants: async () =>
       (await get<{ items: readonly { hash: string; used?: Readonly<Record<string, number>> }[] }>('GET', '/v1/grants'))
         .items,
