@@ -19,7 +19,7 @@ export default defineConfig({
     // tests that start the command many times compile it once
     env: { NODE_COMPILE_CACHE: new URL('../node_modules/.cache/compile', import.meta.url).pathname },
     // these end what hangs and judge nothing else: a machine may be ten times slower and busy besides
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 180_000,
   },
 })
