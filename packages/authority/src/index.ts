@@ -35,7 +35,16 @@ export {
 } from './key-statement.ts'
 export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
-export { checkFresh, issueStatus, latestStatus, signStatus, statusKeysOf, takeStatus, takeStatuses } from './status.ts'
+export {
+  checkFresh,
+  issueStatus,
+  latestStatus,
+  signStatus,
+  staleAt,
+  statusKeysOf,
+  takeStatus,
+  takeStatuses,
+} from './status.ts'
 export {
   markTold,
   noteShown,

@@ -158,6 +158,19 @@ export function staleLink(view: View, chain: readonly Grant[], { self, now }: Fr
 }
 
 /**
+ * When the first word on a grant of the chain will be too old.
+ * @returns ms since epoch; infinite where none is needed, the past where one is missing
+ */
+export function staleAt(view: View, chain: readonly Grant[], self: string): number {
+  const ends = chain.flatMap(({ delegation: { revocation } }) => {
+    if (revocation.status_key === self) return []
+    const issuedAt = latestStatus(view, revocation.status_key)?.status.issued_at
+    return issuedAt === undefined ? [0] : [issuedAt + revocation.max_age_ms]
+  })
+  return Math.min(Number.POSITIVE_INFINITY, ...ends)
+}
+
+/**
  * @throws GRANT_INVALID with `revocation_stale` and the link
  * @clause L1.3
  */

@@ -9,6 +9,7 @@ import {
   effectiveNow,
   issueStatus,
   latestStatus,
+  staleAt,
   statusKeysOf,
   takeStatuses,
   trusted,
@@ -91,9 +92,16 @@ async function ask(parts: Parts, did: string, issuers: readonly string[], chain:
 }
 
 /** How long a chain may go without a look: a third of the time in which a revocation must count. */
-const turnOf = (chain: Chain, mostMs = MOST_TURN_MS): number => {
+const turnOf = (chain: Chain): number => {
   const bounds = chain.map(({ delegation }) => delegation.revocation.max_age_ms / 3)
-  return Math.max(LEAST_TURN_MS, Math.min(MOST_TURN_MS, mostMs, ...bounds))
+  return Math.max(LEAST_TURN_MS, Math.min(MOST_TURN_MS, ...bounds))
+}
+
+/** The same, and no longer than until something ends: the chain itself, or the word on it. */
+function turnFor({ store, clock, key }: Parts, { chain, endsAt }: Footing): number {
+  const now = clock.now()
+  const ends = [endsAt ?? Number.POSITIVE_INFINITY, staleAt(store.view(), chain, key.did) + 1]
+  return Math.max(1, Math.min(turnOf(chain), ...ends.filter((end) => end > now).map((end) => end - now)))
 }
 
 /**
@@ -128,7 +136,7 @@ export type Footing = {
    * Does it stand now?
    * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
    */
-  check(now: 'known' | 'fresh'): void
+  check(): void
 }
 
 /** Work that was handed over: it needs a young word on its grants all the time. */
@@ -136,7 +144,7 @@ export const handedFooting = (parts: Parts, chain: Chain, from: string): Footing
   chain,
   from,
   endsAt: chain.at(-1)?.delegation.expires_at ?? null,
-  check: (now) => checkStands(parts, chain, now === 'fresh'),
+  check: () => checkStands(parts, chain, true),
 })
 
 /**
@@ -147,19 +155,24 @@ export const handedFooting = (parts: Parts, chain: Chain, from: string): Footing
  */
 export async function whileHeld<T>(
   parts: Parts,
-  { chain, from, endsAt, check }: Footing,
+  footing: Footing,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
+  const { chain, from, check } = footing
   const over = new AbortController()
   const ended = new AbortController()
+  let isAsking = false
+  // beside the watch: while somebody is asked who does not answer, the last word may become too old
+  const renew = () => {
+    if (isAsking) return
+    isAsking = true
+    parts.background(refreshStatuses(parts, chain, from).finally(() => (isAsking = false)))
+  }
   const watching = (async () => {
     for (;;) {
-      const leftMs = (endsAt ?? Number.MAX_SAFE_INTEGER) - parts.clock.now()
-      await parts.runs.bell.wait(turnOf(chain, leftMs), ended.signal)
-      // what is known already does not wait for an answer of the network
-      check('known')
-      await refreshStatuses(parts, chain, from)
-      check('fresh')
+      renew()
+      await parts.runs.bell.wait(turnFor(parts, footing), ended.signal)
+      check()
     }
   })()
   watching.catch((error: unknown) => {

@@ -48,7 +48,7 @@ export function footingOf(context: Context, { outcome, owner }: Resting): RunFoo
       ...(accepted === undefined || isSpoken ? [] : [accepted.leafHash]),
     ],
     endsAt: endOf([...own, ...brought]),
-    check: (now) => check(isUrgent && now === 'fresh'),
+    check: () => check(isUrgent),
     checkWriting: () => check(true),
   }
 }

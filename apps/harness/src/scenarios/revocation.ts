@@ -7,6 +7,7 @@ import type { Member } from '../cluster.ts'
 import type { Scenario, Stage } from '../stage.ts'
 
 const CLERK = fileURLToPath(new URL('../../agents/clerk.mjs', import.meta.url))
+const SLEEPER = fileURLToPath(new URL('../../agents/sleeper.mjs', import.meta.url))
 const TTL_MS = 600_000
 /** The bound, short so that nobody has to wait a minute. */
 const MAX_AGE_MS = 6_000
@@ -35,7 +36,16 @@ export const revocation: Scenario = {
       )
     const first = await say()
     stage.prove('the aide acts in the name of Ines, checked offline', first === 'with authority from Ines', first)
-    await cutOff(stage, cast, hash, say)
+    const busy = send(cast.aide, {
+      to: cast.friend,
+      agent: 'sleeper',
+      params: message('Go on.'),
+      delegation: grant.delegation.id,
+      level: 'execute',
+      scope: ['reports'],
+    }).then((task) => ({ note: noteOf(task), at: systemClock.now() }))
+    await until(async () => (await beganAt(cast.friend)) > 1, HEAL_MS, 'the work has begun')
+    await cutOff(stage, cast, { hash, busy }, say)
     await comeBack(stage, cast, say)
     for (const member of [cast.nas, cast.aide, cast.friend]) {
       const { ok, size } = await verifyRecord(member)
@@ -64,6 +74,14 @@ async function start({ cluster, step, say }: Stage): Promise<Cast> {
     command,
     skills,
   })
+  await friend.client.call('POST', '/v1/agents', {
+    id: 'sleeper',
+    name: 'sleeper',
+    accept: 'anyone',
+    description: 'works until it is stopped',
+    command: [process.execPath, SLEEPER],
+    skills: [{ id: 'work.on', name: 'work', description: 'works on' }],
+  })
   await until(async () => (await codeOf(inStep(aide, friend))) !== 'PEER_UNREACHABLE', HEAL_MS, 'all reach each other')
   say(`${nas.name} ${short(nas.did)}, ${aide.name} ${short(aide.did)}, ${friend.name} ${short(friend.did)}`)
   return { nas, aide, friend }
@@ -85,9 +103,15 @@ async function delegate({ step, say }: Stage, { nas, aide, friend }: Cast) {
   return made
 }
 
+/** Tasks that a node has taken in. */
+const beganAt = async ({ client }: Member): Promise<number> =>
+  (await client.call<{ items: readonly unknown[] }>('GET', '/v1/inbox')).items.length
+
 type Say = (level?: 'request' | 'execute') => Promise<string>
 
-async function cutOff(stage: Stage, { nas, aide, friend }: Cast, hash: string, say: Say): Promise<void> {
+type Begun = { readonly hash: string; readonly busy: Promise<{ readonly note: string; readonly at: number }> }
+
+async function cutOff(stage: Stage, { nas, aide, friend }: Cast, { hash, busy }: Begun, say: Say): Promise<void> {
   stage.step('She is cut off from both, and takes it back')
   await stage.cluster.partition([nas], [aide, friend])
   const revokedAt = systemClock.now()
@@ -112,6 +136,12 @@ async function cutOff(stage: Stage, { nas, aide, friend }: Cast, hash: string, s
     'it ends by itself within the bound, though nobody was told (L1.3)',
     note.endsWith('revocation_stale') && tookMs <= MAX_AGE_MS + SLACK_MS,
     `${tookMs} ms`,
+  )
+  const work = await busy
+  stage.prove(
+    'so does the work that was begun in her name (L1.3)',
+    work.note.endsWith('revocation_stale') && work.at - revokedAt <= MAX_AGE_MS + SLACK_MS,
+    `${work.at - revokedAt} ms`,
   )
   const request = await say('request')
   stage.prove('a request is still heard, with a mark', request.endsWith('not confirmed lately'), request)
