@@ -32,7 +32,7 @@ const PUSHES = 3
 const REPLAYS = 5
 const STARTS = 3
 /** As package.json, the command and the container have it. */
-const NODE_FLAGS = ['--max-semi-space-size=2']
+const NODE_FLAGS = ['--max-semi-space-size=1']
 const NOTES = 10_000
 
 /** Wall time and the server's own time on the processor, in ms. */

@@ -3,7 +3,7 @@
  * along or the client has it; otherwise the object is made whole. Nothing else is inflated but trees and commits.
  */
 import { createHash } from 'node:crypto'
-import { fail } from '@csb/core'
+import { fail, turn } from '@csb/core'
 import { key, type View } from '@csb/store'
 import { CODES, encodeHeader } from './entry.ts'
 import type { FetchPlan } from './fetch-plan.ts'
@@ -42,6 +42,8 @@ export type PackOptions = {
 
 const HEAD_BYTES = 12
 const CHUNK_BYTES = 64 * 1024
+/** After so many commits others have their turn, and what was read is let go of. */
+const TURN = 32
 const FOLDER_DIGIT = 0x34
 const LINK_DIGIT = 0x36
 const SPACE = 0x20
@@ -61,7 +63,10 @@ export async function packFor(view: View, home: string, plan: FetchPlan, options
     const commit = Buffer.from(oid, 'hex')
     if (start === undefined || start.oids.find(commit) < 0) sent.add(commit)
   }
-  for (const { tree } of plan.commits) markTree(seen, home, Buffer.from(tree, 'hex'), sent, theirs)
+  for (const [at, { tree }] of plan.commits.entries()) {
+    markTree(seen, home, Buffer.from(tree, 'hex'), sent, theirs)
+    if (at % TURN === TURN - 1) await turn()
+  }
   const isSent = (oid: string): boolean =>
     sent.find(Buffer.from(oid, 'hex')) >= 0 || (start?.oids.find(Buffer.from(oid, 'hex')) ?? -1) >= 0
   const tags = options.includeTags ? (await listTags(view, home)).filter(({ commit }) => isSent(commit)) : []

@@ -1,5 +1,5 @@
 /** The git view's reading half: names, and packs of what a client lacks. Writing is `git-push.ts`'s. */
-import { fail } from '@csb/core'
+import { fail, turn } from '@csb/core'
 import {
   HEAD_REF,
   commonOf,
@@ -148,6 +148,8 @@ async function* sendPack(
   for (const bytes of packBytes(getHome(store.view(), home).hash, objects, entries)) {
     signal.throwIfAborted()
     yield { kind: 'pack', bytes }
+    // what is read on and on without one keeps all it read
+    await turn()
   }
 }
 
