@@ -27,6 +27,7 @@ export {
   currentKey,
   endVoidGrants,
   isSameOwner,
+  isTrustedOwner,
   listKeyStatements,
   signCompromise,
   signKeyChange,

@@ -95,6 +95,10 @@ export const isKeyOf = (view: View, owner: string, did: string): boolean =>
  */
 export const isSameOwner = (view: View, a: string, b: string): boolean => isKeyOf(view, a, b) || isKeyOf(view, b, a)
 
+/** Does this node trust an owner by that key, or by one that followed it? */
+export const isTrustedOwner = (view: View, did: string): boolean =>
+  [did, ...followers(view, did)].some((one) => trusted(view, one) !== undefined)
+
 /** What was said of a key. */
 export const statementsOn = (view: View, did: string): readonly KeyStatement[] =>
   [changeOf(view, did), compromiseOf(view, did)].filter((statement) => statement !== undefined)

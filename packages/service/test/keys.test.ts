@@ -198,3 +198,36 @@ test('L1.3 grants of a stolen key are called revoked by their status key, for wh
   expect(after.status.revoked).toContain(grantHash(grant))
   expect(after.status.seq).toBeGreaterThan(before.status.seq)
 })
+
+test('L1.3 who trusts only the new key believes of the old one what both signed, and takes in its home', async () => {
+  const network = createNetwork()
+  const house = await createHouse({ network })
+  const friend = await createHouse({ network })
+  const statement = signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW + 1 })
+  await house.owned('keys.state', { statement })
+  // a stranger there: nothing of it is kept
+  expect(await listKeyStatements(friend.store.view())).toEqual([])
+  await friend.store.transact((tx) => trust(tx, { did: next.did, name: 'Ines', ceiling: 'request' }))
+  const grant = leaseOf(house, {
+    to: { name: 'friend', did: friend.key.did },
+    audience: ['*'],
+    now: NOW + 1,
+    statusKey: house.key.did,
+    lease: {
+      type: 'urn:csb:lease:1',
+      locations: [`nas://*/${house.home}`],
+      actions: ['list', 'read'],
+      paths: ['/'],
+      branches: ['memory'],
+      labels_max: 'trusted',
+    },
+  })
+  await house.owned('authority.accept', { grant })
+  await house.owned('authority.distribute', { did: friend.key.did, chain: [grant] })
+  expect(await listKeyStatements(friend.store.view())).toEqual([statement])
+  await house.owned('memory.create', {
+    entry: { content: 'shared', type: 'other', level: 'warm' },
+    label: 'trusted:owner',
+  })
+  expect(await house.owned('sync.run', { did: friend.key.did, home: house.home })).toMatchObject({ sent: 1 })
+})

@@ -143,16 +143,23 @@ export function replaceNodeGrant(
   if (isNext && before !== undefined && isRevoked(tx, before)) tx.putJson(NODE_GRANT, leafHash)
 }
 
-/** Strangers' keys are no concern of this node: those of its owner, of whom it trusts, and of homes kept here are. @throws DENIED */
+/**
+ * Strangers' keys are no concern of this node: those of its owner, of whom it trusts by one of the keys that are named, and
+ * of homes kept here are.
+ * @throws DENIED
+ */
 export async function knowKey({ view, identity }: Context, value: unknown): Promise<void> {
-  const { keychange, compromise } = (value ?? {}) as { keychange?: { old?: unknown }; compromise?: { key?: unknown } }
-  const did = keychange?.old ?? compromise?.key
+  const { keychange, compromise } = (value ?? {}) as { keychange?: Named; compromise?: Named }
+  const about = [keychange?.old, keychange?.new, compromise?.key, compromise?.by]
+  const named = about.filter((did) => typeof did === 'string')
   const owners = [identity.owner.did, ...(await listHomes(view)).map(({ owner }) => owner)]
-  const isKnown =
-    typeof did === 'string' &&
-    (trusted(view, did) !== undefined || owners.some((owner) => isSameOwner(view, owner, did)))
+  const isKnown = named.some(
+    (did) => trusted(view, did) !== undefined || owners.some((owner) => isSameOwner(view, owner, did)),
+  )
   if (!isKnown) fail('DENIED', { reason: 'that key is not known here' })
 }
+
+type Named = { readonly old?: unknown; readonly new?: unknown; readonly key?: unknown; readonly by?: unknown }
 
 function toldOf(statement: KeyStatement) {
   return 'keychange' in statement

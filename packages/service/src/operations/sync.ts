@@ -4,7 +4,7 @@
  * @clause L4.1, L4.2, L4.3
  */
 import { fail, type Clearance } from '@csb/core'
-import { rightsOf, takeCredential, trusted, verifyCredential } from '@csb/authority'
+import { rightsOf, takeCredential, isTrustedOwner, verifyCredential } from '@csb/authority'
 import { createHome, findHome, getRef, type Home } from '@csb/files'
 import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
@@ -117,7 +117,7 @@ async function takePresented(
 /** A home that is new here, as it is offered, where its owner is one this node trusts. */
 function homeOffered({ view }: Context, id: string, offer: Presented | undefined) {
   const owner = offer?.home?.owner
-  return typeof owner === 'string' && trusted(view, owner) !== undefined ? { id, owner } : undefined
+  return typeof owner === 'string' && isTrustedOwner(view, owner) ? { id, owner } : undefined
 }
 
 /** A home that is new here is taken in only from an owner this node trusts. */
@@ -128,7 +128,7 @@ async function knownHome(context: Context, peer: string, id: string, offer: Pres
   if (typeof owner !== 'string' || typeof origin !== 'string' || (hash !== 'sha256' && hash !== 'sha1')) {
     fail('NOT_FOUND', { home: id })
   }
-  if (trusted(context.view, owner) === undefined) {
+  if (!isTrustedOwner(context.view, owner)) {
     fail('DENIED', { reason: 'the owner of that home is not trusted here', owner })
   }
   // who brings a home must prove that its owner lets it: an id and a did alone make nothing here
