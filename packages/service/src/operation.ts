@@ -3,6 +3,7 @@
  * function that calls one level package. Doors never see this; they call by name.
  */
 import {
+  EVERY_TAG,
   fail,
   type Clearance,
   type Clock,
@@ -111,7 +112,7 @@ export const ruling = (_input: unknown, parts: Parts): LeaseRequest => ({
 })
 
 /** What may speak of anything, as the record does, is for those who may see everything. */
-export const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [] }
+export const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
 
 /** Does the caller's lease reach what turns up only while the operation runs? */
 export const reaches = ({ principal }: Pick<Context, 'principal'>, needs: LeaseRequest): boolean =>

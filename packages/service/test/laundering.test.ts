@@ -25,7 +25,8 @@ const LEASE: Partial<Lease> = {
   actions: ['list', 'read', 'write', 'send', 'propose'],
   paths: ['/'],
   branches: ['*'],
-  labels_max: 'private',
+  labels_max: 'sealed',
+  label_tags: ['*'],
   capabilities: ['B', 'C'],
   max_children: 4,
 }
@@ -125,6 +126,8 @@ describe('attack 27: taint goes along', () => {
     for (const [operation, input] of [
       ['memory.get', { id }],
       ['files.read', { branch: 'runs/1', path: 'a.md' }],
+      // what it wrote to its commit says as much as what it wrote
+      ['files.log', { branch: 'runs/1' }],
     ] as const) {
       const reader = await holdingIn(nas, LEASE)
       await nas.service.perform(reader, operation, input)

@@ -1,6 +1,6 @@
 /** Leases in full: narrower ones for children, budgets that all of them share, and what is left when time is over. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, createKeyPair, type Lease } from '@csb/core'
+import { createFakeClock, createKeyPair, newId, type Lease } from '@csb/core'
 import { signRevocation } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
@@ -202,10 +202,34 @@ describe('L1.3 when a lease is over', () => {
     expect(await codeOf(house.service.perform(agent, 'record.tail', {}))).toBe('SCOPE_EXCEEDED')
   })
 
+  test.each<[string, Partial<Lease>]>([
+    ['paths', { paths: ['/nothing'] }],
+    ['deny_paths', { deny_paths: ['/finance'] }],
+    ['labels_max', { labels_max: 'private' }],
+    ['label_tags', { label_tags: ['work'] }],
+    ['actions', { actions: ['exec'] }],
+  ])('attack 33: a card shows words of everything, so a lease limited in %s is shown none', async (field, less) => {
+    const house = await createHouse()
+    const agent = await house.leased({ capabilities: ['C'], ...less })
+    for (const [operation, input] of [
+      ['gate.list', {}],
+      ['gate.show', { card: newId('gate', NOW) }],
+    ] as const) {
+      const asked = house.service.perform(agent, operation, input)
+      await expect(asked).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED', details: { field } })
+    }
+  })
+
   test('L1.3 expired, what is more than looking is over, whatever kind of answer it has', async () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
-    const agent = await holding(house, { ...PARENT, actions: ['list', 'read', 'exec', 'send'], budget: {} })
+    const everything = { paths: ['/'], deny_paths: [], labels_max: 'sealed' as const, label_tags: ['*'] }
+    const wide = {
+      ...PARENT,
+      ...everything,
+      actions: ['list' as const, 'read' as const, 'exec' as const, 'send' as const],
+    }
+    const agent = await holding(house, { ...wide, budget: {} })
     expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('done')
     clock.advance(HOUR)
     expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('LEASE_EXPIRED')

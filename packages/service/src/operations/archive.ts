@@ -3,14 +3,14 @@
  * everything; what comes in makes a home here, which is for the owner alone.
  * @clause L0.4
  */
-import { EVERY_TAG, dominates, fail, type Label, type Lease } from '@csb/core'
+import { EVERY_TAG, dominates, fail, type Lease } from '@csb/core'
 import { checkEvidence, evidenceOf } from '@csb/authority'
 import { beginExport, importArchive, resumeExport, streamExport, type Imported } from '@csb/files'
 import { exportSources, settleImport } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { takeInBranches } from '../bulk-reads.ts'
 import { finishForgetting } from '../forgetting.ts'
-import { homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 type Out = { readonly home?: string; readonly export?: string; readonly offset?: number }
@@ -38,8 +38,6 @@ export type ImportEvent =
       readonly branches: number
       readonly digest: string
     }
-
-const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
 
 export const archiveOperations: readonly Operation[] = [
   {

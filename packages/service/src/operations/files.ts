@@ -24,7 +24,7 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { takeIn } from '../bulk-reads.ts'
+import { takeIn, takeInBranches } from '../bulk-reads.ts'
 import { labelOfSession, withoutOutside } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -158,13 +158,13 @@ export const filesOperations: readonly Operation[] = [
     open: 'lease',
     // messages speak of whatever was changed, wherever it lies
     needs: (input: At, parts) => ({ ...reading(input, parts), path: '/', below: true as const, label: EVERYTHING }),
-    run: (context: Context, input: At & { limit?: number }) => ({
-      items: readLog(context.view, {
-        home: homeOf(input, context),
-        at: branchOf(context, input),
-        limit: input.limit ?? 50,
-      }),
-    }),
+    run: async (context: Context, input: At & { limit?: number }) => {
+      const home = homeOf(input, context)
+      const at = branchOf(context, input)
+      // a message is content too, of whoever had read what lies there
+      await takeInBranches(context, home, (branch) => branch === at)
+      return { items: readLog(context.view, { home, at, limit: input.limit ?? 50 }) }
+    },
   },
   {
     name: 'files.write',

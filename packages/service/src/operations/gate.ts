@@ -2,7 +2,7 @@
 import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
 import { textsOf } from '../gate-texts.ts'
 import { decideGate } from '../gates.ts'
-import { ruling, type Context, type Operation } from '../operation.ts'
+import { EVERYTHING, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
 
 type Decide = { readonly card: string; readonly approval: unknown }
 
@@ -15,6 +15,15 @@ const shown = ({ card, state, field, settled_at }: GateEntry) => ({
   settled_at,
 })
 
+/**
+ * A card shows names, labels and words of whatever it is about, so it is for those who may read all of the home. Whoever
+ * decides on one shows the owner's signature besides.
+ */
+function checkSees(context: Context): void {
+  const location = locationOf(context, homeOf({}, context))
+  checkReach(context, { location, action: 'read', path: '/', below: true, label: EVERYTHING })
+}
+
 export const gateOperations: readonly Operation[] = [
   {
     name: 'gate.list',
@@ -22,9 +31,10 @@ export const gateOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: ruling,
-    run: async ({ view }: Context, { all = false }: { all?: boolean }) => ({
-      items: (await listCards(view, { all })).map(shown),
-    }),
+    run: async (context: Context, { all = false }: { all?: boolean }) => {
+      checkSees(context)
+      return { items: (await listCards(context.view, { all })).map(shown) }
+    },
   },
   {
     name: 'gate.show',
@@ -32,7 +42,9 @@ export const gateOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: ruling,
-    run: ({ view }: Context, { card, page = 0 }: { card: string; page?: number }) => {
+    run: (context: Context, { card, page = 0 }: { card: string; page?: number }) => {
+      checkSees(context)
+      const { view } = context
       const { items, next } = changesOf(view, card, page)
       const entry = getCard(view, card)
       return { ...shown(entry), changes: items, texts: textsOf(view, entry, items), next_page: next }
