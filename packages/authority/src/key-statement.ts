@@ -85,6 +85,9 @@ export function currentKey(view: View, did: string): string {
   return followers(view, did).at(-1) ?? did
 }
 
+/** A key and those that followed it, in order. */
+export const keysSince = (view: View, did: string): readonly string[] => [did, ...followers(view, did)]
+
 /** True for the owner's first key and each that followed it. What each of them may still have said {@link isVoid} tells. */
 export const isKeyOf = (view: View, owner: string, did: string): boolean =>
   owner === did || followers(view, owner).includes(did)
@@ -97,7 +100,7 @@ export const isSameOwner = (view: View, a: string, b: string): boolean => isKeyO
 
 /** Does this node trust an owner by that key, or by one that followed it? */
 export const isTrustedOwner = (view: View, did: string): boolean =>
-  [did, ...followers(view, did)].some((one) => trusted(view, one) !== undefined)
+  keysSince(view, did).some((one) => trusted(view, one) !== undefined)
 
 /** What was said of a key. */
 export const statementsOn = (view: View, did: string): readonly KeyStatement[] =>

@@ -34,7 +34,7 @@ export type LeaseRequest = {
   readonly path?: string
   /** it is about all that lies below the path too: nothing of that may be denied */
   readonly below?: true
-  /** absent where the action is not about a branch */
+  /** `*` for all branches, also those to come; absent where the action is not about a branch */
   readonly branch?: string
   /** what is read or sent bears this label; what is written will bear it */
   readonly label?: Label
@@ -121,7 +121,10 @@ export function allows(lease: Lease, request: LeaseRequest): Verdict {
   }
   if (request.branch !== undefined) {
     const { branch } = request
-    if (branch.includes('*') || !(lease.branches ?? []).some((outer) => isBranchWithin(branch, outer)))
+    if (
+      (branch !== '*' && branch.includes('*')) ||
+      !(lease.branches ?? []).some((outer) => isBranchWithin(branch, outer))
+    )
       return no('branches')
   }
   if (request.label !== undefined) {

@@ -9,7 +9,7 @@ import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, t
 import { key, type Transaction, type View } from '@csb/store'
 import { checkRevoked, revokersOf, type Link } from './chain.ts'
 import { checkDocument, checkSigner, grantHash } from './grant.ts'
-import { isVoid } from './key-statement.ts'
+import { isVoid, keysSince } from './key-statement.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { storedChain } from './stored-grants.ts'
 
@@ -44,7 +44,7 @@ export function revoke(tx: Transaction, value: unknown, now: number): Revocation
   if (!verifyDocument('revocation', { revocation: body }, signature, body.by)) refuse('bad_signature')
 
   const links = linksOf(tx, body.target)
-  const isParty = links === undefined || partiesOf(links).includes(body.by)
+  const isParty = links === undefined || partiesOf(tx, links).includes(body.by)
   if (!isParty) fail('DENIED', { reason: 'the signer is no party of that grant', target: body.target })
   const at = key('revoked', body.target, body.by)
   if (!tx.has(at)) tx.putJson(at, { ...document, taken_in_at: now })
@@ -60,7 +60,9 @@ export function revoke(tx: Transaction, value: unknown, now: number): Revocation
  */
 export function isRevoked(view: View, hash: string, by?: readonly string[], grant?: Grant): boolean {
   if (grant !== undefined && isVoid(view, grant)) return true
-  if (by !== undefined) return by.some((did) => view.has(key('revoked', hash, did)))
+  // whoever changes their key goes on as the same party
+  if (by !== undefined)
+    return by.flatMap((did) => keysSince(view, did)).some((did) => view.has(key('revoked', hash, did)))
   const links = linksOf(view, hash)
   if (links === undefined) return false
   try {
@@ -73,10 +75,10 @@ export function isRevoked(view: View, hash: string, by?: readonly string[], gran
 }
 
 /** Who may revoke the last grant: whoever chains name, and its status key, whose word on it is taken anyway. */
-function partiesOf(links: readonly Link[]): readonly string[] {
+function partiesOf(view: View, links: readonly Link[]): readonly string[] {
   const { revocable, revocation } = links.at(-1)?.grant.delegation ?? {}
   const told = revocable === true && revocation !== undefined ? [revocation.status_key] : []
-  return [...revokersOf(links, links.length - 1), ...told]
+  return [...revokersOf(links, links.length - 1), ...told].flatMap((did) => keysSince(view, did))
 }
 
 function linksOf(view: View, hash: string): readonly Link[] | undefined {

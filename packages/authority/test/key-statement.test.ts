@@ -8,9 +8,11 @@ import {
   isSameOwner,
   listKeyStatements,
   principalOf,
+  revoke,
   signCompromise,
   signGrant,
   signKeyChange,
+  signRevocation,
   storeGrant,
   takeKeyStatement,
   tokenHash,
@@ -26,6 +28,7 @@ import {
   node,
   owner,
   ownerDraft,
+  ownerGrant,
   party,
   reopened,
   stranger,
@@ -138,6 +141,26 @@ describe('an owner changes the key', () => {
     const store = await trusting()
     await take(store, change(stranger, third))
     expect(trusted(store.view(), third.did)).toBeUndefined()
+  })
+
+  test('L1.3, DEL-003.3.4 what the old key granted is ended by one that followed it, also where the word comes first', async () => {
+    const store = await trusting()
+    const grant = ownerGrant()
+    const hash = await store.transact((tx) => storeGrant(tx, { chain: [grant] }))
+    const word = signRevocation({ target: hash, now: LATER }, third)
+    await expect(store.transact((tx) => revoke(tx, word, LATER))).rejects.toMatchObject({ code: 'DENIED' })
+    await take(store, change())
+    await take(store, change(next, third, CHANGED + 1, 2))
+    expect(isRevoked(store.view(), hash)).toBe(false)
+    await store.transact((tx) => revoke(tx, word, LATER))
+    expect(isRevoked(store.view(), hash)).toBe(true)
+    const elsewhere = await trusting()
+    await elsewhere.transact((tx) => revoke(tx, word, LATER))
+    await elsewhere.transact((tx) => storeGrant(tx, { chain: [grant] }))
+    expect(isRevoked(elsewhere.view(), hash)).toBe(false)
+    await take(elsewhere, change(next, third, CHANGED + 1, 2))
+    await take(elsewhere, change())
+    expect(isRevoked(elsewhere.view(), hash)).toBe(true)
   })
 
   test('L1.3 a lease of the new key is honoured at the node of the old one', async () => {

@@ -114,6 +114,9 @@ export const ruling = (_input: unknown, parts: Parts): LeaseRequest => ({
 /** What may speak of anything, as the record does, is for those who may see everything. */
 export const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [EVERY_TAG] }
 
+/** What is told with ids, paths and words of any branch is for those who may read every branch as a whole. */
+export const EVERYWHERE = { path: '/', below: true, branch: '*', label: EVERYTHING } as const
+
 /** Does the caller's lease reach what turns up only while the operation runs? */
 export const reaches = ({ principal }: Pick<Context, 'principal'>, needs: LeaseRequest): boolean =>
   principal.lease !== null && allows(principal.lease, needs).ok

@@ -208,12 +208,16 @@ describe('L1.3 when a lease is over', () => {
     ['labels_max', { labels_max: 'private' }],
     ['label_tags', { label_tags: ['work'] }],
     ['actions', { actions: ['exec'] }],
-  ])('attack 33: a card shows words of everything, so a lease limited in %s is shown none', async (field, less) => {
+    ['branches', { branches: ['runs/*'] }],
+  ])('L1.2, attack 33: what tells of everything is not told where the lease is limited in %s', async (field, less) => {
     const house = await createHouse()
     const agent = await house.leased({ capabilities: ['C'], ...less })
     for (const [operation, input] of [
       ['gate.list', {}],
       ['gate.show', { card: newId('gate', NOW) }],
+      ['record.tail', {}],
+      ['agents.inbox', {}],
+      ['authority.grants', {}],
     ] as const) {
       const asked = house.service.perform(agent, operation, input)
       await expect(asked).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED', details: { field } })
@@ -223,7 +227,13 @@ describe('L1.3 when a lease is over', () => {
   test('L1.3 expired, what is more than looking is over, whatever kind of answer it has', async () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
-    const everything = { paths: ['/'], deny_paths: [], labels_max: 'sealed' as const, label_tags: ['*'] }
+    const everything = {
+      paths: ['/'],
+      deny_paths: [],
+      branches: ['*'],
+      labels_max: 'sealed' as const,
+      label_tags: ['*'],
+    }
     const wide = {
       ...PARENT,
       ...everything,

@@ -17,7 +17,7 @@ import { trusted } from '@csb/authority'
 import { publishRecord } from '../directory.ts'
 import { takeInForeign } from '../task-taint.ts'
 import {
-  EVERYTHING,
+  EVERYWHERE,
   homeOf,
   locationOf,
   reaches,
@@ -59,7 +59,7 @@ export const agentOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     // of every sender, with their words
-    needs: (input: unknown, parts: Parts) => ({ ...doing('read')(input, parts), label: EVERYTHING }),
+    needs: (input: unknown, parts: Parts) => ({ ...doing('read')(input, parts), ...EVERYWHERE }),
     run: async (context: Context, { limit = LIMITS.listDefault }: { limit?: number }) => {
       const { view } = context
       const received = await listReceived(view, limit)

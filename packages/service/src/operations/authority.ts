@@ -28,7 +28,7 @@ import type { Transaction } from '@csb/store'
 import { answerStatus } from '../freshness.ts'
 import type { Wish } from '../gate-subjects.ts'
 import { checkBrought, mintThroughGate } from '../minting.ts'
-import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../spreading.ts'
@@ -43,7 +43,7 @@ type Accepting = {
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
-  label: EVERYTHING,
+  ...EVERYWHERE,
 })
 
 /** A child as a card shows it. @throws SCOPE_EXCEEDED, INVALID_INPUT: what can not be is not asked for */

@@ -2,7 +2,7 @@
 import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
 import { textsOf } from '../gate-texts.ts'
 import { decideGate } from '../gates.ts'
-import { EVERYTHING, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
+import { EVERYWHERE, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
 
 type Decide = { readonly card: string; readonly approval: unknown }
 
@@ -21,7 +21,7 @@ const shown = ({ card, state, field, settled_at }: GateEntry) => ({
  */
 function checkSees(context: Context): void {
   const location = locationOf(context, homeOf({}, context))
-  checkReach(context, { location, action: 'read', path: '/', below: true, label: EVERYTHING })
+  checkReach(context, { location, action: 'read', ...EVERYWHERE })
 }
 
 export const gateOperations: readonly Operation[] = [

@@ -18,7 +18,7 @@ import {
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
 import { key, type Transaction } from '@csb/store'
-import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spreadKeys } from '../spreading.ts'
 
 const NODE_GRANT = key('meta', 'node-grant')
@@ -29,7 +29,7 @@ type Stating = { readonly statement: unknown; readonly compromise?: unknown; rea
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
-  label: EVERYTHING,
+  ...EVERYWHERE,
 })
 
 export const keyOperations: readonly Operation[] = [

@@ -1,7 +1,7 @@
 /** The node itself: how it is, whom it knows. */
 import { listHomes, type Home } from '@csb/files'
 import { trusted, witnessState } from '@csb/authority'
-import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -9,7 +9,7 @@ const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
 })
 
 /** Whom the node knows, where it is and how much it does: for those who may see everything. */
-const listingAll = (input: unknown, parts: Parts) => ({ ...doing('list')(input, parts), label: EVERYTHING })
+const listingAll = (input: unknown, parts: Parts) => ({ ...doing('list')(input, parts), ...EVERYWHERE })
 
 /** A home by the name that the owner of this node has for whose it is. */
 function heldBy({ view, identity }: Context, { id, owner: did }: Home) {

@@ -15,13 +15,13 @@ import {
   witnessState,
   writeProof,
 } from '@csb/authority'
-import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 /** What was done and read is told with its ids and paths, whatever their labels; and how much was done, by its size. */
 const readingAll = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
-  label: EVERYTHING,
+  ...EVERYWHERE,
 })
 
 export const recordOperations: readonly Operation[] = [

@@ -13,7 +13,7 @@ import { chainsShownBy, credentialOf, peerRights } from '../credentials.ts'
 import { refreshStatuses, statusesFor, whileFresh } from '../freshness.ts'
 import { finishForgetting } from '../forgetting.ts'
 import { showing } from '../spreading.ts'
-import { EVERYTHING, homeOf, locationOf, type Context, type Operation } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, type Context, type Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
 type Presented = { readonly home?: Partial<Home>; readonly credential?: unknown; readonly status?: unknown }
@@ -81,7 +81,7 @@ export const syncOperations: readonly Operation[] = [
     needs: (_input: unknown, parts) => ({
       location: locationOf(parts, homeOf({}, parts)),
       action: 'list',
-      label: EVERYTHING,
+      ...EVERYWHERE,
     }),
     run: async ({ view }: Context) => {
       const items: SyncRow[] = []

@@ -1,6 +1,6 @@
 /** Keeping a home in order: what nothing needs is collected, what is damaged is named. For the owner's command line. */
 import { checkHome, collectGarbage, getHome, type Collected } from '@csb/files'
-import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
 
@@ -40,7 +40,7 @@ export const upkeepOperations: readonly Operation[] = [
       location: locationOf(parts, homeOf(input, parts)),
       action: 'exec' as const,
       capability: 'C' as const,
-      label: EVERYTHING,
+      ...EVERYWHERE,
     }),
     run: async ({ view, clock, signal, ...parts }: Context, input: Home) => {
       const { id: home } = getHome(view, homeOf(input, parts))
