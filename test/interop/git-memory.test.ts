@@ -15,8 +15,8 @@ const LIMIT = 256 * MiB
 const LARGE = [90 * MiB, 90 * MiB, 60 * MiB]
 const SMALL = Array.from({ length: 12 }, () => 2 * MiB)
 const EVERY_MS = 20
-/** A node on a small machine: V8 by itself sets 48 MB and more aside for what is young. */
-const FLAGS = ['--max-semi-space-size=1']
+/** As a node is started: V8 by itself sets 48 MB aside for what is young and looks for garbage late. */
+const FLAGS = ['--max-semi-space-size=1', '--heap-growing-percent=100']
 
 /** Memory of a process that no file stands behind, and the most it was: looked at every 20 ms. */
 function watchMemory({ pid }: ChildProcess): { peak: () => number; stop: () => void } {
