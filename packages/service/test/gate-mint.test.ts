@@ -1,7 +1,7 @@
 /** A session that has read from outside asks for authority: a person looks first. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LIMITS, createFakeClock, createKeyPair, type Lease } from '@csb/core'
+import { LIMITS, createFakeClock, createKeyPair, type Grant, type KeyPair, type Lease } from '@csb/core'
 import {
   draftGrant,
   findGrant,
@@ -168,34 +168,44 @@ describe('attack 40: authority that a tainted session asks for', () => {
     expect(await house.owned('gate.list', { all: true })).toEqual({ items: [] })
   })
 
-  test('attack 40: a child that its holder signed itself is not taken from whoever brings it', async () => {
+  test('attack 40: a child that its holder signed itself is not taken from whoever brings it, however deep', async () => {
     const { house, session } = await tainted()
-    const peer = createKeyPair()
+    const [middle, peer] = [createKeyPair(), createKeyPair()]
     const [root] = findGrant(house.store.view(), session.hash)
     if (root === undefined) throw new Error('its lease is not kept')
-    const child = signGrant(
-      draftGrant({
-        type: 'scoped',
-        from: { name: 'builder', did: holderOf(session.token).did },
-        to: { name: 'me', did: peer.did },
-        audience: [house.key.did],
-        scope: ['lease'],
-        level: 'request',
-        now: NOW,
-        ttlMs: 1000,
-        parent: root,
-        lease: { type: 'urn:csb:lease:1', locations: [`nas://*/${house.home}`], actions: ['list'], paths: ['/'] },
-      }),
-      holderOf(session.token),
-    )
-    const port: MessagePort = {
-      send: async () => undefined,
-      receive: async () => ({ chain: [root, child] }),
-      close: async () => undefined,
-      abort: () => undefined,
-    }
+    const below = (parent: Grant, by: KeyPair, did: string, maxDepth = 0) =>
+      signGrant(
+        draftGrant({
+          type: 'scoped',
+          from: { name: parent.delegation.grantee, did: by.did },
+          to: { name: 'me', did },
+          audience: [house.key.did],
+          scope: ['lease'],
+          level: 'request',
+          now: NOW,
+          ttlMs: 1000,
+          maxDepth,
+          parent,
+          lease: { type: 'urn:csb:lease:1', locations: [`nas://*/${house.home}`], actions: ['list'], paths: ['/'] },
+        }),
+        by,
+      )
+    const child = below(root, holderOf(session.token), peer.did)
+    // what is between was never shown here
+    const between = below(root, holderOf(session.token), middle.did, 1)
     const before = await house.dump()
-    expect(await codeOf(house.service.attend(visitor(peer.did), 'authority.receive', {}, port))).toBe('DENIED')
+    for (const chain of [
+      [root, child],
+      [root, between, below(between, middle, peer.did)],
+    ]) {
+      const port: MessagePort = {
+        send: async () => undefined,
+        receive: async () => ({ chain }),
+        close: async () => undefined,
+        abort: () => undefined,
+      }
+      expect(await codeOf(house.service.attend(visitor(peer.did), 'authority.receive', {}, port))).toBe('DENIED')
+    }
     expect(await house.dump()).toEqual(before)
     // what its owner brings is the owner's word
     expect(await codeOf(house.owned('authority.accept', { chain: [root], grant: child }))).toBe('done')
