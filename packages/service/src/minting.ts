@@ -105,6 +105,19 @@ export function checkBrought(tx: Transaction, context: Context, chain: readonly 
     fail('DENIED', { reason: 'it hangs below a lease of a session that has read from outside' })
 }
 
+/**
+ * Which token acts under a grant is not signed with it. So only the owner gives one to a grant that is kept already, or
+ * that is made out to be shown at other nodes: whoever could see a grant would have it otherwise.
+ * @throws DENIED
+ * @clause L1.2
+ */
+export function checkToken(tx: Transaction, context: Context, leaf: Grant): void {
+  const { audience } = leaf.delegation
+  const isForHere = audience.length === 1 && audience[0] === context.key.did
+  if (isOwner(context) || (isForHere && !hasGrant(tx, grantHash(leaf)))) return
+  fail('DENIED', { reason: 'only the owner gives a token to this grant' })
+}
+
 /** What a session writes bears at least this: the label of whatever it has read from outside. */
 export function labelOfSession(context: Context, view: View): Label {
   const { leaseHash } = context.principal

@@ -1,7 +1,7 @@
 /** Leases in full: narrower ones for children, budgets that all of them share, and what is left when time is over. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, createKeyPair, newId, type Lease } from '@csb/core'
-import { signRevocation } from '@csb/authority'
+import { createFakeClock, createKeyPair, newId, type Grant, type Lease } from '@csb/core'
+import { signRevocation, tokenHash } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
   HOUR,
@@ -266,5 +266,42 @@ describe('L1.3 when a lease is over', () => {
       'LEASE_REVOKED',
       'LEASE_REVOKED',
     ])
+  })
+})
+
+describe("L1.2 a token of one's own for a grant of the owner", () => {
+  type Listed = { readonly items: readonly { readonly hash: string; readonly grant: Grant }[] }
+  const RULING: Partial<Lease> = {
+    actions: ['list', 'read', 'exec'],
+    paths: ['/'],
+    branches: ['*'],
+    labels_max: 'sealed',
+    label_tags: ['*'],
+    capabilities: ['C'],
+  }
+  const mine = 'csb_chosen-by-whoever-asks'
+  const bring = (house: House, session: Caller, grant: Grant) =>
+    house.service.perform(session, 'authority.accept', { grant, token_hash: tokenHash(mine) })
+
+  test('L1.2 is not given to who saw the grant here, and who it was made out to goes on', async () => {
+    const house = await createHouse()
+    const writer = await holding(house, { ...PARENT, external: 'taint' })
+    const session = await holding(house, RULING)
+    const { items } = (await house.service.perform(session, 'authority.grants', {})) as Listed
+    expect(items.map(({ hash }) => hash)).toContain(writer.hash)
+    for (const { grant } of items) expect(await codeOf(bring(house, session, grant))).toBe('DENIED')
+    expect(await codeOf(write(house, { kind: 'bearer', token: mine, door: 'http' }))).toBe('UNAUTHENTICATED')
+    expect(await codeOf(write(house, writer))).toBe('done')
+  })
+
+  test('L1.2 is not given for one that is shown at other nodes, kept here or not', async () => {
+    const house = await createHouse()
+    const session = await holding(house, RULING)
+    const granting = await createHouse({ owner: house.owner, home: house.home })
+    const elsewhere = await granting.grant({ to: { name: 'another node', did: granting.key.did }, audience: ['*'] })
+    expect(await codeOf(bring(house, session, elsewhere))).toBe('DENIED')
+    expect(await codeOf(house.owned('authority.accept', { grant: elsewhere, token_hash: tokenHash(mine) }))).toBe(
+      'done',
+    )
   })
 })

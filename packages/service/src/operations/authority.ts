@@ -27,7 +27,7 @@ import {
 import type { Transaction } from '@csb/store'
 import { answerStatus } from '../freshness.ts'
 import type { Wish } from '../gate-subjects.ts'
-import { checkBrought, mintThroughGate } from '../minting.ts'
+import { checkBrought, checkToken, mintThroughGate } from '../minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
@@ -101,6 +101,7 @@ async function accept(context: Context, chain: readonly unknown[], { tokenHash, 
       trustedRoot: (did) => trusted(tx, did) ?? (isHeld === true ? vouched(tx, context, chain) : undefined),
     })
     if (!isSigned) checkBrought(tx, context, verified.chain)
+    if (tokenHash !== undefined) checkToken(tx, context, verified.leaf)
     storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
     replaceNodeGrant(tx, context, verified)
     if (isDeclared === true) noteDeclared(tx, verified.leaf.delegation.id)

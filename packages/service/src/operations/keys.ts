@@ -18,6 +18,7 @@ import {
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
 import { key, type Transaction } from '@csb/store'
+import { checkToken } from '../minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spreadKeys } from '../spreading.ts'
 
@@ -113,12 +114,9 @@ async function state(
   return done
 }
 
-/** What the owner's key of now grants to this node, or to its own command line. @throws GRANT_INVALID */
-function takeGrant(
-  tx: Transaction,
-  { identity, key: own, clock }: Context,
-  { grant, token_hash: token }: Granting,
-): string {
+/** What the owner's key of now grants to this node, or to its own command line. @throws GRANT_INVALID, DENIED */
+function takeGrant(tx: Transaction, context: Context, { grant, token_hash: token }: Granting): string {
+  const { identity, key: own, clock } = context
   const { leaf, leafHash, lease } = verifyChain({
     chain: [grant],
     now: clock.now(),
@@ -126,6 +124,7 @@ function takeGrant(
     isRevoked: (hash, by, one) => isRevoked(tx, hash, by, one),
     trustedRoot: (did) => (did === currentKey(tx, identity.owner.did) ? { ceiling: 'override' } : undefined),
   })
+  if (token !== undefined) checkToken(tx, context, leaf)
   storeGrant(tx, { chain: [leaf], ...(token === undefined ? {} : { tokenHash: token }) })
   if (leaf.delegation.grantee_key === own.did && lease !== null) tx.putJson(NODE_GRANT, leafHash)
   return leafHash
