@@ -66,7 +66,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
         principal = identify({ ...parts, chains }, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
-        if (operation.kind === 'write') parts.runs.active.get(run)?.checkWriting()
+        checkWriting(parts, operation, run)
         await chargeCall({ ...parts, principal }, operation, input)
       } catch (error) {
         const reason = toNodeError(error)
@@ -139,6 +139,16 @@ function checkOpen(view: View, chain: Principal['chain']): string | null {
 }
 
 /**
+ * A run may change nothing while there is no young word on what it rests on, by whichever door: a push is a session.
+ * Asked when it is let in, and in each batch that it writes, since a session lasts.
+ * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
+ * @clause L1.3
+ */
+function checkWriting({ runs }: Pick<Parts, 'runs'>, { kind }: Pick<Operation, 'kind'>, run: string): void {
+  if (kind === 'write' || kind === 'session') runs.active.get(run)?.checkWriting()
+}
+
+/**
  * Does it only show what is there? That is what every view goes on doing when a lease is over.
  * @clause L1.3
  */
@@ -188,6 +198,7 @@ function createContext(
       // a lease or a run that ended since the request began must not write
       checkHeld(tx, principal, parts.clock.now())
       ofOpenRun(parts, tx, principal)
+      checkWriting(parts, known.operation, run)
       const done = await work(noted(tx))
       refuseOutside({ principal, outside })
       const told = effect(done)

@@ -6,6 +6,7 @@ import { createFakeClock, until, type FakeClock, type Grant } from '@csb/core'
 import { getRef } from '@csb/files'
 import { grantHash, revoke, signRevocation, trust, type GrantInit, type Rank } from '@csb/authority'
 import { HOUR, NOW, attach, codeOf, createHouse, messageOf, taskIn, wordsOf, type House, type Task } from './house.ts'
+import type { MessagePort } from '../src/index.ts'
 import { createNetwork, type Network } from './network.ts'
 import { createSpeaker, deliver, envelopeOf, listed, taskOf, type Speaker } from './speech.ts'
 
@@ -155,6 +156,20 @@ describe('L1.3 a run that was accepted under a delegation', () => {
       })
     const before = await listener.dump()
     await expect(write('a.md')).rejects.toMatchObject({
+      code: 'GRANT_INVALID',
+      details: { reason: 'revocation_stale' },
+    })
+    // nor by git, whatever it would bring
+    const port: MessagePort = {
+      send: async () => undefined,
+      receive: async () => undefined,
+      close: async () => undefined,
+      abort: () => undefined,
+    }
+    const main = getRef(listener.store.view(), listener.home, 'main')?.commit ?? ''
+    const push = (name: string) =>
+      listener.service.attend(caller, 'git.push', { changes: [{ name, from: null, to: main }] }, port)
+    await expect(push(`refs/heads/runs/${first.id}`)).rejects.toMatchObject({
       code: 'GRANT_INVALID',
       details: { reason: 'revocation_stale' },
     })
