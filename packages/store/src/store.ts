@@ -59,8 +59,9 @@ export async function openStore(directory: string): Promise<Store> {
     transact: writer.transact,
     close: async () => {
       await writer.drain()
-      await db.close()
+      // before the lock is let go: afterwards the file may be the next holder's
       await rm(pidFile, { force: true })
+      await db.close()
     },
   }
 }
