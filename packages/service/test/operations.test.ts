@@ -185,6 +185,17 @@ describe('files', () => {
     expect([await codeOf(there), await codeOf(absent)]).toEqual(['NOT_FOUND', 'NOT_FOUND'])
   })
 
+  test('L3.2 a label that is raised is not lowered by a write that was asked for at the same time', async () => {
+    const { owned } = await createHouse()
+    const file = { branch: 'runs/one', path: 'docs/a.md' }
+    await owned('files.write', { ...file, text: 'one' })
+    const raised = owned('files.write', { ...file, text: 'two', label: 'sealed:owner' })
+    const lowered = codeOf(owned('files.write', { ...file, text: 'three', label: 'private:owner' }))
+    await raised
+    expect(await lowered).toBe('DENIED')
+    expect(await owned('files.read', file)).toMatchObject({ text: 'two', label: { level: 'sealed' } })
+  })
+
   test('L3.2 a label is not lowered by writing, nor on a new branch', async () => {
     const house = await createHouse()
     await put(house, 'runs/a', 'plan.md', 'secret', { label: 'private:owner' })

@@ -23,6 +23,7 @@ import {
   validatePath,
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
+import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { takeIn, takeInBranches } from '../bulk-reads.ts'
 import { labelOfSession, withoutOutside } from '../minting.ts'
@@ -68,13 +69,13 @@ function shownOf<T extends Labelled>(items: readonly T[], isVisible: (item: T) =
  * @returns undefined where it stays as it is
  * @throws DENIED
  */
-function labelWritten(context: Context, { label, path, ...input }: Write): Label | undefined {
+function labelWritten(tx: Transaction, context: Context, { label, path, ...input }: Write): Label | undefined {
   const home = homeOf(input, context)
-  const session = labelOfSession(context, context.view)
+  const session = labelOfSession(context, tx)
   if (label === undefined && session.integrity !== 'external') return undefined
   // a new branch begins as `main` is
-  const at = getRef(context.view, home, input.branch) === undefined ? 'main' : input.branch
-  const before = listFiles(context.view, { home, at, recursive: true }).find((item) => item.path === path)
+  const at = getRef(tx, home, input.branch) === undefined ? 'main' : input.branch
+  const before = listFiles(tx, { home, at, recursive: true }).find((item) => item.path === path)
   const next = label === undefined ? (before?.label ?? OWNER_PRIVATE) : parseLabel(label)
   if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next))
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
@@ -180,11 +181,11 @@ export const filesOperations: readonly Operation[] = [
       const path = validatePath(input.path)
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
-      const label = labelWritten(context, input)
       const bytes = bytesOf(input)
       return context.write(
-        (tx) =>
-          commitFiles(tx, {
+        (tx) => {
+          const label = labelWritten(tx, context, input)
+          return commitFiles(tx, {
             home: homeOf(input, context),
             branch: input.branch,
             changes: [{ path, bytes }],
@@ -196,7 +197,8 @@ export const filesOperations: readonly Operation[] = [
             message: input.message ?? `${input.delete === true ? 'delete' : 'write'} ${path}`,
             trailers: trailersOf(context),
             now: context.clock.now(),
-          }),
+          })
+        },
         ({ commit, parent, tree }) => ({ home: homeOf(input, context), branch: input.branch, commit, parent, tree }),
       )
     },
