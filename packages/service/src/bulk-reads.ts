@@ -5,15 +5,16 @@
  * @clause L1.7
  */
 import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
-import { MEMORY, listRefs, readCommit, readLabels } from '@csb/files'
+import { MEMORY, listRefs, listTags, readCommit, readLabels } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
 import { isSession, refuseOutside } from './minting.ts'
 import type { Context } from './operation.ts'
 
 /**
- * Taint the session with what branches hold from outside and it may see. Durable before the next bytes are answered.
- * @param isSeen by the name of a branch
+ * Taint the session with what branches and tags hold from outside and it may see. Durable before the next bytes are
+ * answered.
+ * @param isSeen by the name of a branch, of a tag as a lease names it: `tags/<name>`
  * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
  */
 export async function takeInBranches(
@@ -23,7 +24,9 @@ export async function takeInBranches(
 ): Promise<void> {
   if (!isSession(context)) return
   const view = context.store.view()
-  for (const { branch, commit } of await listRefs(view, home)) {
+  // a tag may lead to what no branch does any more
+  const tags = (await listTags(view, home)).map(({ name, commit }) => ({ branch: `tags/${name}`, commit }))
+  for (const { branch, commit } of [...(await listRefs(view, home)), ...tags]) {
     if (!isSeen(branch)) continue
     const labels = readLabels(view, home, readCommit(view, home, commit).tree)
     const named =

@@ -9,7 +9,13 @@ import { createHistory, listGitRefs, seesEverything, type Sight } from '@csb/fil
 import { projectCommit } from '@csb/guard'
 import { locationOf, type Context } from './operation.ts'
 
-export type SeenRef = { readonly name: string; readonly oid: string; readonly peeled?: string }
+/** `branch`: how a lease names it. */
+export type SeenRef = {
+  readonly name: string
+  readonly branch: string
+  readonly oid: string
+  readonly peeled?: string
+}
 
 /** How far the lease sees: labels, and of every tree the paths it names. */
 export function sightOf({ clearance, principal: { lease } }: Pick<Context, 'clearance' | 'principal'>): Sight {
@@ -35,14 +41,14 @@ export async function refsSeen(context: Context, home: string): Promise<SeenRef[
   for (const { name, oid, peeled, branch } of await listGitRefs(store.view(), home)) {
     if (!allows(lease, { location, action: 'read', branch }).ok) continue
     if (seesEverything(sight)) {
-      seen.push({ name, oid, ...(peeled === undefined ? {} : { peeled }) })
+      seen.push({ name, branch, oid, ...(peeled === undefined ? {} : { peeled }) })
       continue
     }
     const projected = await projectCommit(store, { home, commit: peeled ?? oid, clearance: sight })
     // a tag names one commit and no other: where that one is not seen as it is, the tag is not either
-    if (projected === (peeled ?? oid)) seen.push({ name, oid, ...(peeled === undefined ? {} : { peeled }) })
+    if (projected === (peeled ?? oid)) seen.push({ name, branch, oid, ...(peeled === undefined ? {} : { peeled }) })
     else if (projected !== null && peeled === undefined && !name.startsWith('refs/tags/'))
-      seen.push({ name, oid: projected })
+      seen.push({ name, branch, oid: projected })
   }
   return seen
 }

@@ -15,7 +15,7 @@ import {
   trust,
   type Card,
 } from '@csb/authority'
-import { getRef } from '@csb/files'
+import { changeRef, getRef } from '@csb/files'
 import { notePath } from '@csb/memory'
 import { key } from '@csb/store'
 import type { Caller, MessagePort } from '../src/index.ts'
@@ -253,6 +253,21 @@ describe('what taints a session', () => {
     await stream.next()
     await stream.return?.()
     expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external' })
+    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
+  })
+
+  test.each(['snapshots/kept', 'tags/kept'])('a clone of %s, whose branch is gone', async (name) => {
+    const house = await createHouse()
+    const file = { branch: 'runs/one', path: 'a.md', text: 'from outside', label: 'private:external' }
+    const { commit } = await house.owned<{ commit: string }>('files.write', file)
+    if (name.startsWith('tags/'))
+      await house.store.transact((tx) =>
+        changeRef(tx, house.home, { name: `refs/${name}`, from: null, to: commit }, NOW),
+      )
+    else await house.owned('files.snapshot', { name: 'kept', of: 'runs/one' })
+    await house.owned('files.removeBranch', { branch: 'runs/one' })
+    const session = await holdingIn(house, { ...LEASE, branches: ['*'], labels_max: 'sealed', label_tags: ['*'] })
+    for await (const _ of house.service.open(session, 'git.fetch', { wants: [commit], done: true })) continue
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
   })
 

@@ -44,8 +44,6 @@ export type FetchEvent =
   | { readonly kind: 'progress'; readonly text: string }
   | { readonly kind: 'pack'; readonly bytes: Uint8Array }
 
-const BRANCHES = 'refs/heads/'
-
 /** Commits that are looked at to find out whether a client has told enough. */
 const ENOUGH_COMMITS = 5_000
 
@@ -105,14 +103,14 @@ async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGe
   else yield* partPack(context, home, input, requestOf(input, common, refs), isGoing)
 }
 
-/** Branches that lead to what is wanted, by name; all of them where something lies behind a name. */
+/** What leads to what is wanted, as a lease names it; all of it where something lies behind a name. */
 function wantedOf(refs: readonly SeenRef[], wants: readonly string[]): (branch: string) => boolean {
   const wanted = new Set(wants)
-  const names = new Set(refs.filter(({ oid }) => wanted.has(oid)).map(({ name }) => name))
-  const tips = new Set(refs.filter(({ name }) => name.startsWith(BRANCHES)).map(({ oid }) => oid))
+  const tips = new Set(refs.flatMap(({ oid, peeled }) => [oid, peeled ?? oid]))
   const isAll = wants.some((want) => !tips.has(want))
-  const seen = new Set(refs.map(({ name }) => name))
-  return (branch) => (isAll ? seen : names).has(`${BRANCHES}${branch}`)
+  const leading = isAll ? refs : refs.filter(({ oid, peeled }) => wanted.has(oid) || wanted.has(peeled ?? oid))
+  const names = new Set(leading.map(({ branch }) => branch))
+  return (branch) => names.has(branch)
 }
 
 /** For a client that has nothing. */
