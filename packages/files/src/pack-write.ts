@@ -11,7 +11,7 @@ import { hashOf, isErased, readObject, type HashName } from './objects.ts'
 import { createObjectView } from './object-view.ts'
 import { createOidList, type OidList } from './oid-list.ts'
 import { bodyOf, parseEntry, pieceAt, piecesOf, wholeEntry, type StoredEntry } from './stored.ts'
-import { listTags } from './tags.ts'
+import { listTags, peel } from './tags.ts'
 
 /** Entries of an earlier pack without tags, and the ids of what is in them: they go first, and none of it goes twice. */
 export type PackStart = {
@@ -34,8 +34,8 @@ export type OutgoingPack = {
 export type PackOptions = {
   /** deltas on what the client has are understood */
   readonly thin: boolean
-  /** tags of commits that are sent go along */
-  readonly includeTags: boolean
+  /** ids of objects of kind tag that go along, with those they name, where their commits are sent */
+  readonly includeTags: ReadonlySet<string>
   /** All of it lies behind what is asked for, and the plan is of what does not. */
   readonly start?: PackStart
 }
@@ -69,8 +69,9 @@ export async function packFor(view: View, home: string, plan: FetchPlan, options
   }
   const isSent = (oid: string): boolean =>
     sent.find(Buffer.from(oid, 'hex')) >= 0 || (start?.oids.find(Buffer.from(oid, 'hex')) ?? -1) >= 0
-  const tags = options.includeTags ? (await listTags(view, home)).filter(({ commit }) => isSent(commit)) : []
-  const named = new Set([...plan.tags, ...tags.flatMap((tag) => (tag.oid === tag.commit ? [] : tag.oid))])
+  const tags = options.includeTags.size === 0 ? [] : await listTags(view, home)
+  const along = tags.filter(({ oid, commit }) => options.includeTags.has(oid) && isSent(commit))
+  const named = new Set([...plan.tags, ...along.flatMap(({ oid }) => peel(view, home, oid).tags)])
   for (const oid of named) sent.add(Buffer.from(oid, 'hex'))
   const bases = options.thin || start !== undefined ? theirs : undefined
   return {

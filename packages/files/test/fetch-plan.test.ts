@@ -77,7 +77,7 @@ describe('what a client gets', () => {
         const before = [...behind([want])].at(startAt % behind([want]).size) ?? ''
         const ask = (wants: string[], haves: string[]) =>
           planFetch(store.view(), home.id, { wants, haves, shallow: [] })
-        const options = { thin: false, includeTags: false }
+        const options = { thin: false, includeTags: new Set<string>() }
         const earlier = await packFor(store.view(), home.id, await ask([before], []), options)
         const start = { oids: earlier.oids, entries: [...earlier.entries()] }
         const atOnce = await packFor(store.view(), home.id, await ask([want], []), options)
@@ -163,7 +163,7 @@ describe('what a client gets', () => {
     const plan = await ask()
     expect(plan.commits.map(({ oid }) => oid)).toEqual([after.commit, gone.commit])
     expect(plan.shallow).toEqual([gone.commit])
-    const pack = await packFor(store.view(), home.id, plan, { thin: false, includeTags: false })
+    const pack = await packFor(store.view(), home.id, plan, { thin: false, includeTags: new Set<string>() })
     // two commits, a root tree each, and the blobs of a, b and c
     expect(pack.oids.size).toBe(7)
     expect([...packBytes('sha256', 7, pack.entries())].reduce((sum, { length }) => sum + length, 0)).toBeGreaterThan(

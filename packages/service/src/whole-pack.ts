@@ -8,8 +8,8 @@ import { MAIN, createObjectView, epochOf, getRef, isEnough, packFor, planFetch, 
 import { KEPT_PACK_BYTES } from './pack-cache.ts'
 import type { Context } from './operation.ts'
 
-/** What is asked for; `tags`: those of commits that are sent go along. */
-type Wish = { readonly wants: readonly string[]; readonly tags: boolean }
+/** What is asked for; `tags`: ids of those that go along where their commits are sent. */
+type Wish = { readonly wants: readonly string[]; readonly tags: ReadonlySet<string> }
 
 type WholePack = PackStart & {
   readonly wants: readonly string[]
@@ -60,7 +60,7 @@ async function packOfMain(
 ): Promise<WholePack | undefined> {
   const main = getRef(context.store.view(), home, MAIN)?.commit
   if (main === undefined || wants.includes(main) || !isBehind(main)) return undefined
-  const pack = await makePack(context, home, { epoch, tags: false, wants: [main] })
+  const pack = await makePack(context, home, { epoch, tags: new Set(), wants: [main] })
   return pack.shallow.length === 0 ? pack : undefined
 }
 
@@ -76,4 +76,4 @@ function* noted(entries: Iterable<Uint8Array>, atEnd: (all: readonly Uint8Array[
   atEnd(all)
 }
 
-const nameOf = ({ wants, tags }: Wish): string => `${[...wants].sort().join(' ')} ${tags ? 'tags' : ''}`
+const nameOf = ({ wants, tags }: Wish): string => [...[...wants].sort(), '', ...[...tags].sort()].join(' ')

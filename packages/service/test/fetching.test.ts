@@ -1,7 +1,20 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { deflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createFakeClock } from '@csb/core'
-import { createHome, epochOf, eraseVersions, getRef, packFor, planFetch, receivePack } from '@csb/files'
-import { NOW, createHouse, type House } from './house.ts'
+import { createFakeClock, type Lease } from '@csb/core'
+import {
+  changeRef,
+  createHome,
+  epochOf,
+  eraseVersions,
+  getRef,
+  packBytes,
+  packFor,
+  planFetch,
+  receivePack,
+} from '@csb/files'
+import { NOW, createHouse, holdingIn, type House } from './house.ts'
 
 const DAY = 24 * 3_600_000
 type Event = { readonly kind: string; readonly bytes?: Uint8Array; readonly text?: string }
@@ -19,6 +32,12 @@ async function fetchWhile(house: House, want: string, meanwhile: () => Promise<u
   }
   return Buffer.concat(parts)
 }
+
+const tagOid = (body: Buffer): string =>
+  createHash('sha256').update(`tag ${body.byteLength}\0`).update(body).digest('hex')
+
+const tagEntry = (body: Buffer): Uint8Array =>
+  Buffer.concat([Buffer.from([0x80 | (4 << 4) | (body.byteLength & 15), body.byteLength >> 4]), deflateSync(body)])
 
 /** Objects of a pack that stands by itself. */
 async function objectsOf(house: House, pack: Uint8Array): Promise<number> {
@@ -60,7 +79,7 @@ describe('a fetch', () => {
       const want = getRef(store.view(), home, branch)?.commit ?? ''
       const pack = await fetchWhile(house, want, () => Promise.resolve())
       const plan = await planFetch(store.view(), home, { wants: [want], haves: [], shallow: [] })
-      const { oids } = await packFor(store.view(), home, plan, { thin: false, includeTags: false })
+      const { oids } = await packFor(store.view(), home, plan, { thin: false, includeTags: new Set<string>() })
       return [await objectsOf(house, pack), oids.size]
     }
     await write(house, 'first')
@@ -84,6 +103,41 @@ describe('a fetch', () => {
     const [sent, whole] = await fetched('runs/one')
     expect(sent).toBe(whole)
     expect(sent).toBeLessThan(8)
+  })
+
+  test('gets the tags that its lease reaches, and what they stand on, and no other', async () => {
+    const house = await createHouse()
+    const { home, store } = house
+    const { commit } = await write(house, 'text')
+    const bodyOf = (name: string, kind: string, oid: string) =>
+      Buffer.from(`object ${oid}\ntype ${kind}\ntag ${name}\ntagger A <a@b> 1 +0000\n\n${name}\n`)
+    const inner = bodyOf('inner', 'commit', commit)
+    const outer = bodyOf('outer', 'tag', tagOid(inner))
+    const source = packBytes('sha256', 2, [tagEntry(inner), tagEntry(outer)])
+    const incoming = await receivePack(store, { home, source: Readable.from(source) })
+    const stage = await incoming.store({ objects: new Set([tagOid(inner), tagOid(outer)]) })
+    await store.transact(async (tx) => {
+      await stage(tx)
+      changeRef(tx, home, { name: 'refs/tags/outer', from: null, to: tagOid(outer) }, NOW)
+    })
+    await incoming.close()
+    const lease = {
+      actions: ['list', 'read'],
+      paths: ['/'],
+      labels_max: 'sealed',
+      label_tags: ['*'],
+    } satisfies Partial<Lease>
+    const all = await holdingIn(house, { ...lease, branches: ['*'] })
+    const some = await holdingIn(house, { ...lease, branches: ['runs/*'] })
+    const sent: number[] = []
+    for (const who of [all, some, all]) {
+      const input = { home, wants: [commit], done: true, include_tags: true }
+      const parts: Uint8Array[] = []
+      for await (const event of house.service.open(who, 'git.fetch', input) as AsyncIterable<Event>)
+        if (event.bytes !== undefined) parts.push(Uint8Array.from(event.bytes))
+      sent.push(await objectsOf(house, Buffer.concat(parts)))
+    }
+    expect(sent).toEqual([4 + 2 + 2, 4 + 2, 4 + 2 + 2])
   })
 
   test('that is broken off, or asks for what is not here, holds nothing back', async () => {

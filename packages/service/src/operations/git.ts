@@ -99,8 +99,8 @@ async function* fetchHeld(context: Context, home: string, input: Fetch): AsyncGe
   const isGoing = input.done === true || ready
   if (!isGoing && !isDeepening) return
   const isNew = common.length === 0 && !isDeepening && (input.shallow ?? []).length === 0
-  if (isNew) yield* wholePack(context, home, input)
-  else yield* partPack(context, home, input, requestOf(input, common, refs), isGoing)
+  if (isNew) yield* wholePack(context, home, input, refs)
+  else yield* partPack(context, home, input, { common, refs, isGoing })
 }
 
 /** What leads to what is wanted, as a lease names it; all of it where something lies behind a name. */
@@ -113,9 +113,18 @@ function wantedOf(refs: readonly SeenRef[], wants: readonly string[]): (branch: 
   return (branch) => names.has(branch)
 }
 
+/** A tag's own words go to nobody whose lease does not reach the tag. */
+const tagsAlong = (input: Fetch, refs: readonly SeenRef[]): ReadonlySet<string> =>
+  new Set(input.include_tags === true ? refs.flatMap(({ oid, peeled }) => (peeled === undefined ? [] : oid)) : [])
+
 /** For a client that has nothing. */
-async function* wholePack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
-  const pack = await wholePackOf(context, home, { wants: input.wants, tags: input.include_tags === true })
+async function* wholePack(
+  context: Context,
+  home: string,
+  input: Fetch,
+  refs: readonly SeenRef[],
+): AsyncGenerator<FetchEvent> {
+  const pack = await wholePackOf(context, home, { wants: input.wants, tags: tagsAlong(input, refs) })
   yield { kind: 'ends', shallow: pack.shallow, unshallow: [] }
   yield* sendPack(context, home, pack.oids.size, pack.entries)
 }
@@ -124,14 +133,13 @@ async function* partPack(
   context: Context,
   home: string,
   input: Fetch,
-  request: FetchRequest,
-  isGoing: boolean,
+  { common, refs, isGoing }: { common: readonly string[]; refs: readonly SeenRef[]; isGoing: boolean },
 ): AsyncGenerator<FetchEvent> {
   const view = context.store.view()
-  const plan = await planFetch(createObjectView(view, home), home, request)
+  const plan = await planFetch(createObjectView(view, home), home, requestOf(input, common, refs))
   yield { kind: 'ends', shallow: plan.shallow, unshallow: plan.unshallow }
   if (!isGoing) return
-  const options = { thin: input.thin === true, includeTags: input.include_tags === true }
+  const options = { thin: input.thin === true, includeTags: tagsAlong(input, refs) }
   const pack = await packFor(view, home, plan, options)
   yield* sendPack(context, home, pack.oids.size, pack.entries())
 }
