@@ -8,6 +8,7 @@ import { LABELS_PATH } from './labels.ts'
 import { itemsOf, resolveItem, type ConflictKind, type MergeItem, type Wanted } from './merge-items.ts'
 import { mergeLabels, type MergeLabels } from './merge-labels.ts'
 import { isErased } from './objects.ts'
+import { checkPlaced, isWatched } from './placed-check.ts'
 import { comparePaths, isSameSide, type Side } from './tree-diff.ts'
 import { placeFiles } from './tree-place.ts'
 import { FOLDER, isBlob } from './tree.ts'
@@ -35,7 +36,8 @@ const NAME_BYTES = 255
 /**
  * Merge three trees.
  * @returns object id of the root tree, and conflicts in byte order of their paths
- * @throws FORGOTTEN where the merge would bring back what was forgotten; OBJECT_DAMAGED
+ * @throws FORGOTTEN where the merge would bring back what was forgotten; INVALID_INPUT, TOO_LARGE where a file does
+ *   harm at its new place; OBJECT_DAMAGED
  */
 export function mergeTrees(
   tx: Transaction,
@@ -76,6 +78,9 @@ export function mergeTrees(
   const required = new Map<string, Label>()
   for (const [path, { wanted, label }] of placed) {
     refuseForgotten(tx, home, input.ours, path, wanted.side)
+    // one side moves a file, the other writes what does harm at its new place
+    if (isWatched(wanted.side, path) && !isThere(tx, home, input, path, wanted.side))
+      checkPlaced(tx, home, wanted.side, path)
     edits.set(path, wanted.side)
     required.set(path, label)
   }
@@ -176,3 +181,7 @@ function refuseForgotten(tx: Transaction, home: string, ours: string, path: stri
   const isForgotten = (isBlob(side) && isErased(tx, home, side.oid)) || isErased(tx, home, `/${path}`)
   if (isForgotten && entryAt(tx, home, ours, path)?.oid !== side.oid) fail('FORGOTTEN', { home, path })
 }
+
+/** True where one of the sides has exactly this in that place. */
+const isThere = (tx: Transaction, home: string, { ours, theirs }: MergeTrees, path: string, side: Side): boolean =>
+  [ours, theirs].some((tree) => isSameSide(entryAt(tx, home, tree, path) ?? null, side))

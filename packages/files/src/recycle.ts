@@ -9,6 +9,7 @@ import { commitTree, type CommitOn, type Committed } from './change.ts'
 import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
 import { isErased, objectSize, readBlob, readCommit, writeBlob } from './objects.ts'
 import { validatePath } from './paths.ts'
+import { checkPlaced } from './placed-check.ts'
 import { dropRef, getRef, moveRef, resolveCommit } from './refs.ts'
 import { placeFiles } from './tree-place.ts'
 import { FILE, FOLDER, SUBMODULE, isBlob, type Mode } from './tree.ts'
@@ -142,7 +143,7 @@ export async function listRecycled(
 /**
  * Put a deleted file back, byte for byte, with its mode and its label, by a commit on a branch.
  * @throws NOT_FOUND where it is not in the recycle area, or no longer; FORGOTTEN; CONFLICT where something else stands
- *   at its path; otherwise as {@link commitTree}
+ *   at its path; INVALID_INPUT, TOO_LARGE where it does harm there; otherwise as {@link commitTree}
  * @clause L0.3
  */
 export async function restoreRecycled(
@@ -157,6 +158,8 @@ export async function restoreRecycled(
     return fail('NOT_FOUND', { home, path })
   if (isErased(tx, home, `/${path}`)) fail('FORGOTTEN', { home, path })
   const side = { mode: restored.mode, oid: restored.oid }
+  // an archive may have brought it
+  checkPlaced(tx, home, side, path)
   // also proves that the bytes are whole, where they can be held
   if (isBlob(side) && objectSize(tx, home, side.oid) <= LIMITS.blobBytes) readBlob(tx, home, side.oid)
   const done = commitTree(tx, input, (tree) => {

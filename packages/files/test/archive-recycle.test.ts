@@ -201,4 +201,15 @@ describe('what can be restored', () => {
     expect(await snapshot(other)).toEqual(before)
     await taken(other, archiveOf(frames))
   })
+
+  test('what does harm to who clones is not put back, whoever says that it lay there', async () => {
+    const { store, home } = await openHome()
+    const rig = await openRig(store, home)
+    await rig.write('runs/one', 'a.txt', '[submodule "x"]\n\turl = -u./payload\n')
+    const oid = (await store.transact((tx) => readFile(tx, { home: home.id, at: 'runs/one', path: 'a.txt' }))).oid
+    const entry = { branch: 'runs/one', path: '.gitmodules', oid, mode: '100644', label: 'private:owner' } as const
+    await store.transact((tx) => keepRecycled(tx, home.id, { ...entry, commit: oid, deletedAt: NOW, until: LATER + 1 }))
+    const where = { ...WORDS, home: home.id, branch: 'runs/one', path: '.gitmodules', clearance: ALL, now: LATER }
+    await expect(store.transact((tx) => restoreRecycled(tx, where))).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  })
 })

@@ -71,6 +71,21 @@ describe('a merge', () => {
     expect(modes).toEqual({ 'new/name.sh': '100755' })
   })
 
+  test.each<[string, Files, Files, Files]>([
+    [
+      'what git acts on',
+      { 'a.txt': '# nothing\n' },
+      { 'a.txt': '[submodule "x"]\n\turl = -u./payload\n' },
+      { '.gitmodules': '# nothing\n' },
+    ],
+    ['a link out of the tree', { 'a/b/link': '->' }, { 'a/b/link': '->/../../../x' }, { link: '->' }],
+  ])('of a file that moves on one side and becomes %s there by the other is refused', async (_, base, ours, theirs) => {
+    await expect(mergeOf(base, ours, theirs)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    await expect(mergeOf(base, theirs, ours)).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+    // where it lay it harms nobody
+    await expect(mergeOf(base, base, ours)).resolves.toMatchObject({ conflicts: [], files: ours })
+  })
+
   test('does not take a file of which less than half is left for one that moved', async () => {
     const { files, conflicts } = await mergeOf({ a: '1\n2\n3\n4\n' }, { b: '1\nx\ny\nz\n' }, { a: '1\n2\n3\nFOUR\n' })
     expect(files).toEqual({ a: '1\n2\n3\nFOUR\n', b: '1\nx\ny\nz\n' })
