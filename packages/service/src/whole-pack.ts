@@ -4,7 +4,19 @@
  *
  * Never with anything that does not lie behind what is asked for: a client gets no object that its commits do not need.
  */
-import { MAIN, createObjectView, epochOf, getRef, isEnough, packFor, planFetch, type PackStart } from '@csb/files'
+import { fail } from '@csb/core'
+import {
+  MAIN,
+  createObjectView,
+  epochOf,
+  getRef,
+  isEnough,
+  isErased,
+  packFor,
+  planFetch,
+  type PackStart,
+} from '@csb/files'
+import type { View } from '@csb/store'
 import { KEPT_PACK_BYTES } from './pack-cache.ts'
 import type { Context } from './operation.ts'
 
@@ -24,13 +36,39 @@ type Asked = Wish & { readonly epoch: number }
 const START_COMMITS = 500
 
 /**
- * The entries go by once; when all have, they are kept.
+ * The entries go by once; when all have, they are kept. They end with FORGOTTEN where something of them was forgotten
+ * meanwhile.
  * @param wish ids that the caller may see
  * @throws NOT_FOUND, OBJECT_DAMAGED, FORGOTTEN
  */
 export async function wholePackOf(context: Context, home: string, wish: Wish): Promise<WholePack> {
   const asked = { ...wish, epoch: epochOf(context.store.view(), home) }
-  return context.runs.packs.find(home, asked.epoch, nameOf(asked)) ?? makePack(context, home, asked)
+  const kept = context.runs.packs.find(home, asked.epoch, nameOf(asked))
+  const pack = kept ?? (await makePack(context, home, asked))
+  return { ...pack, entries: remembered(context, home, asked.epoch, pack) }
+}
+
+/** What was kept is not read from the store again, which would refuse it: a forget on the way is looked for here. */
+function* remembered(
+  { store }: Context,
+  home: string,
+  madeIn: number,
+  { oids, entries }: PackStart,
+): Generator<Uint8Array> {
+  let epoch = madeIn
+  for (const entry of entries) {
+    const view = store.view()
+    const now = epochOf(view, home)
+    if (now !== epoch) refuseForgotten(view, home, oids)
+    epoch = now
+    yield entry
+  }
+}
+
+/** @throws FORGOTTEN */
+function refuseForgotten(view: View, home: string, { size, hex }: PackStart['oids']): void {
+  for (let number = 0; number < size; number++)
+    if (isErased(view, home, hex(number))) fail('FORGOTTEN', { home, oid: hex(number) })
 }
 
 async function makePack(context: Context, home: string, asked: Asked): Promise<WholePack> {

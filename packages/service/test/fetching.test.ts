@@ -105,6 +105,17 @@ describe('a fetch', () => {
     expect(sent).toBeLessThan(8)
   })
 
+  test('that is given what was kept ends where something of it is forgotten meanwhile, and only there', async () => {
+    const house = await createHouse()
+    const { home, store } = house
+    const { commit } = await write(house, 'text')
+    const whole = await fetchWhile(house, commit, () => Promise.resolve())
+    const others = () => store.transact((tx) => eraseVersions(tx, home, ['docs/b.md']))
+    expect(await fetchWhile(house, commit, others)).toEqual(whole)
+    const same = () => store.transact((tx) => eraseVersions(tx, home, ['docs/a.md']))
+    await expect(fetchWhile(house, commit, same)).rejects.toMatchObject({ code: 'FORGOTTEN' })
+  })
+
   test('gets the tags that its lease reaches, and what they stand on, and no other', async () => {
     const house = await createHouse()
     const { home, store } = house
