@@ -1,12 +1,12 @@
 /** Read files, folders and history of a branch or a commit. What is read of files is noted in the view. */
-import { fail, type Label } from '@csb/core'
+import { fail, utf8, type Label } from '@csb/core'
 import type { View } from '@csb/store'
 import type { Person } from './commit.ts'
 import { labelsOf } from './labels.ts'
 import { readBlob, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { resolveCommit } from './refs.ts'
-import { FOLDER, SUBMODULE, type Mode } from './tree.ts'
+import { FOLDER, SUBMODULE, submoduleWords, type Mode } from './tree.ts'
 import { entryAt, walkCommits } from './walk.ts'
 
 /** `at`: name of a branch, or id of a commit. */
@@ -49,6 +49,17 @@ export function readFile(view: View, { home, at, path }: ReadAt & { readonly pat
   const bytes = readBlob(view, home, entry.oid)
   view.noteRead({ home, path, oid: entry.oid, label })
   return { bytes, oid: entry.oid, label }
+}
+
+/**
+ * What a difference shows of a path: the bytes of a file, the read of which is noted, or a line with the commit of a
+ * submodule, of which nothing is read.
+ * @throws as {@link readFile}
+ * @clause L1.5
+ */
+export function readForDiff(view: View, { home, at, path }: ReadAt & { readonly path: string }): Uint8Array {
+  const entry = entryAt(view, home, readCommit(view, home, resolveCommit(view, home, at)).tree, path)
+  return entry?.mode === SUBMODULE ? utf8(submoduleWords(entry.oid)) : readFile(view, { home, at, path }).bytes
 }
 
 /**

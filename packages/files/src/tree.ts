@@ -33,6 +33,9 @@ export const blobOf = (entry: Pick<TreeEntry, 'mode' | 'oid'>): string | null =>
 /** What git shows where the content of a submodule would be. */
 export const submoduleText = (oid: string): string => `Subproject commit ${oid}\n`
 
+/** The same for a person to read. */
+export const submoduleWords = (oid: string): string => `submodule at ${oid}\n`
+
 const SPACE = 0x20
 const NUL = 0x00
 const HEX = /^[0-9a-f]+$/

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { getRef, listFiles, readFile } from '@csb/files'
+import { getRef, listFiles, moveRef, readCommit, readFile, readTree, writeCommit, writeTree } from '@csb/files'
 import { key } from '@csb/store'
 import { createHouse, codeOf, type House } from './house.ts'
 
@@ -30,6 +30,17 @@ async function open() {
   await write(house, 'runs/one', 'secret.md', null)
   return house
 }
+
+/** A commit on a branch, after which the folder has a submodule there. */
+const pin = (house: House, branch: string, name: string, oid: string) =>
+  house.store.transact((tx) => {
+    const head = getRef(tx, house.home, branch)?.commit ?? ''
+    const commit = readCommit(tx, house.home, head)
+    const others = readTree(tx, house.home, commit.tree).filter((entry) => entry.name !== name)
+    const tree = writeTree(tx, house.home, [...others, { mode: '160000', name, oid }])
+    const to = writeCommit(tx, house.home, { ...commit, tree, parents: [head] })
+    moveRef(tx, house.home, branch, { expect: head, to, now: house.clock.now() })
+  })
 
 describe('merging', () => {
   test('L0.1 a run branch is merged into another at once, and main stays', async () => {
@@ -122,6 +133,25 @@ describe('merging', () => {
     expect(items.map(({ path }) => path)).toEqual(['a.md', 'secret.md'])
     expect(items[0]?.diff).toBe('@@ -1,4 +1,4 @@\n 1\n 2\n 3\n-4\n+four\n')
     expect((await ask('secret.md')).items).toMatchObject([{ op: 'delete', diff: '@@ -1,1 +0,0 @@\n-secret\n' }])
+  })
+
+  test('a difference tells the commit of a submodule that is new, moved, gone, or where a file was', async () => {
+    const house = await open()
+    const [one, two] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    const told = async (from: string, to: string) =>
+      (await house.owned<{ items: Preview['manifest'] }>('files.diff', { from, to, path: 'lib' })).items
+    await pin(house, 'runs/base', 'lib', one)
+    const added = `@@ -0,0 +1,1 @@\n+submodule at ${one}\n`
+    expect(await told('runs/one', 'runs/base')).toMatchObject([{ op: 'add', path: 'lib', diff: added }])
+    const gone = `@@ -1,1 +0,0 @@\n-submodule at ${one}\n`
+    expect(await told('runs/base', 'runs/one')).toMatchObject([{ op: 'delete', path: 'lib', diff: gone }])
+    await house.owned('files.branch', { branch: 'runs/two', from: 'runs/base' })
+    await pin(house, 'runs/two', 'lib', two)
+    const moved = `@@ -1,1 +1,1 @@\n-submodule at ${one}\n+submodule at ${two}\n`
+    expect(await told('runs/base', 'runs/two')).toMatchObject([{ op: 'change', path: 'lib', diff: moved }])
+    await write(house, 'runs/one', 'lib', 'a file\n')
+    const replaced = `@@ -1,1 +1,1 @@\n-a file\n+submodule at ${two}\n`
+    expect(await told('runs/one', 'runs/two')).toMatchObject([{ op: 'change', path: 'lib', diff: replaced }])
   })
 
   test.each([

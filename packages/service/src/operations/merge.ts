@@ -14,7 +14,7 @@ import {
   moveRef,
   previewMerge,
   readCommit,
-  readFile,
+  readForDiff,
   removeBranch,
   restoreBranch,
   restoreRecycled,
@@ -183,7 +183,7 @@ function compare(context: Context, input: Compared) {
   const items: Shown[] = []
   for (const entry of shown.filter((item) => isShown(context, input, branches, item))) {
     const bytes = (at: string | undefined, path: string, hash: string | null) =>
-      hash === null || at === undefined ? null : readFile(view, { home, at, path }).bytes
+      hash === null || at === undefined ? null : readForDiff(view, { home, at, path })
     const size = (entry.size_old ?? 0) + (entry.size_new ?? 0)
     const isRead = entry.op !== 'label' && entry.op !== 'rename' && size <= left
     const diff = isRead
