@@ -17,6 +17,8 @@ const TEXT_LINES = 60
 /** Deletions and labels are looked at first. */
 const ORDER = ['delete', 'label', 'change', 'rename', 'add']
 const DIGEST_CHARS = 19
+/** The mode by which git spells one. */
+const SUBMODULE = '160000'
 
 export const isRed = ({ risks }: Card): boolean => risks.some(({ severity }) => severity === 'red')
 
@@ -197,15 +199,27 @@ function behindText(text: Review['texts'][number] | undefined, card: string, mos
 const WHY: ReadonlySet<string> = new Set(['binary', 'large', 'not-there', 'too-much'])
 const whyKey = (why = ''): TextKey => `gate.text.${WHY.has(why) ? why : 'not-there'}` as TextKey
 
+type Both = (before: string | number | null, after: string | number | null) => string
+
+/** A submodule has a commit and no size; the commit stands in the text behind the change. */
+function sizeText({ mode_old: modeOld, mode_new: modeNew, size_old: before, size_new: after }: Change, both: Both) {
+  if (modeOld !== SUBMODULE && modeNew !== SUBMODULE) return t('gate.bytes', { size: both(before, after) })
+  const side = (mode: string | null, size: number | null) => {
+    if (mode === SUBMODULE) return t('gate.submodule')
+    return size === null ? null : t('gate.bytes', { size })
+  }
+  return both(side(modeOld, before), side(modeNew, after))
+}
+
 function changeText(change: Change): string {
-  const { op, path, path_old: from, size_old: sizeOld, size_new: sizeNew } = change
-  const both = (before: string | number | null, after: string | number | null) =>
+  const { op, path, path_old: from } = change
+  const both: Both = (before, after) =>
     before === after ? inline(String(after)) : `${inline(String(before ?? '-'))} -> ${inline(String(after ?? '-'))}`
   return t('gate.change', {
     op: op.padEnd(6),
     path: quote(path),
     from: from === undefined ? '' : ` <- ${quote(from)}`,
-    size: `${both(sizeOld, sizeNew)} bytes`,
+    size: sizeText(change, both),
     mode: change.mode_old === change.mode_new ? '' : `  mode ${both(change.mode_old, change.mode_new)}`,
     label: `  ${both(change.label_old, change.label_new)}`,
   })

@@ -264,6 +264,8 @@ const EN = {
   'gate.unrecorded': 'made by    nobody known: {count} commits are not in the record',
   'gate.risk': '  {severity}  {text} ({count})',
   'gate.change': '  {op} {path}{from}  {size}{mode}{label}',
+  'gate.bytes': '{size} bytes',
+  'gate.submodule': 'submodule',
   'gate.text.none': '    | ({why})',
   'gate.text.more': '    ... {count} more lines: csb gate show {card}',
   'gate.text.cut': '    ... {count} more lines, which the node does not show: csb files diff, csb files cat',

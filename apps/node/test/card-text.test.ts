@@ -112,6 +112,19 @@ const textOf = (path: string, text: string | null, extra: object = {}) =>
   ({ path, form: 'diff', text, more_lines: 0, ...extra }) as const
 
 describe('the words behind a change', () => {
+  test('L1.7 are of a submodule the commit that it is at, in place of bytes', () => {
+    const [file, module] = ['100644', '160000']
+    const added = { ...change('lib', 'add'), mode_old: null, mode_new: module, size_old: null, label_old: null }
+    const commit = 'ab'.repeat(32)
+    const shown = cardText(review([added], {}, [textOf('lib', `@@ -0,0 +1,1 @@\n+submodule at ${commit}`)]))
+    expect(shown).toContain('"lib"  - -> submodule  mode - -> 160000')
+    expect(shown).toContain(`    | +submodule at ${commit}\n`)
+    const moved = cardText(review([{ ...change('lib'), mode_old: module, mode_new: module, size_old: 2 }]))
+    expect(moved).toContain('"lib"  submodule  private:owner')
+    const replaced = cardText(review([{ ...change('lib'), mode_old: file, mode_new: module }]))
+    expect(replaced).toContain('"lib"  1 bytes -> submodule  mode 100644 -> 160000')
+  })
+
   test('L1.7 stand below it, line by line, as they are', () => {
     const shown = review([change('a.md'), change('b.md')], {}, [
       textOf('a.md', '@@ -1,1 +1,1 @@\n-old\n+new\twords 若兰 🌸'),

@@ -3,17 +3,25 @@
  * agreed, so it is put together again beside the store. Changes nothing, and notes no reads.
  * @clause L1.7
  */
-import { LIMITS, isNodeError } from '@csb/core'
+import { LIMITS, isNodeError, utf8 } from '@csb/core'
 import type { View } from '@csb/store'
 import { computeMerge, type MergeBranches } from './merge.ts'
 import { objectSize, readBlob, readCommit } from './objects.ts'
 import { getRef } from './refs.ts'
 import { createScratch } from './scratch.ts'
-import { FOLDER, SUBMODULE } from './tree.ts'
+import { FOLDER, SUBMODULE, submoduleText, submoduleWords } from './tree.ts'
 import { entryAt } from './walk.ts'
 
-/** Bytes of a file; undefined where it is not there, is no file, is too large to be read, or was forgotten. */
-export type SideReader = (path: string) => Uint8Array | undefined
+/** What stands at a path on one side. */
+export type SideText = {
+  /** those whose digest a manifest names */
+  readonly named: Uint8Array
+  /** those that a person reads: other ones of a submodule, a line with its commit */
+  readonly shown: Uint8Array
+}
+
+/** Undefined where nothing is there, or a folder, or it is too large to be read, or was forgotten. */
+export type SideReader = (path: string) => SideText | undefined
 
 /**
  * Readers of the files before and after a merge.
@@ -42,11 +50,15 @@ export function branchSide(view: View, home: string, branch: string): SideReader
   return (path) => (tree === undefined ? undefined : fileIn(view, home, tree, path))
 }
 
-function fileIn(view: View, home: string, tree: string, path: string): Uint8Array | undefined {
+function fileIn(view: View, home: string, tree: string, path: string): SideText | undefined {
   return quietly(() => {
     const entry = entryAt(view, home, tree, path)
-    if (entry === undefined || entry.mode === FOLDER || entry.mode === SUBMODULE) return undefined
-    return objectSize(view, home, entry.oid) > LIMITS.gateTextBytes ? undefined : readBlob(view, home, entry.oid)
+    if (entry === undefined || entry.mode === FOLDER) return undefined
+    const { mode, oid } = entry
+    if (mode === SUBMODULE) return { named: utf8(submoduleText(oid)), shown: utf8(submoduleWords(oid)) }
+    if (objectSize(view, home, oid) > LIMITS.gateTextBytes) return undefined
+    const bytes = readBlob(view, home, oid)
+    return { named: bytes, shown: bytes }
   })
 }
 

@@ -1,7 +1,8 @@
 /**
  * The words behind the changes on a card, for a person to read: differences of a merge, and what a note or a file says
  * whose label would be lowered or that would be forgotten. Bounded, and what is cut is counted. Each text is shown only
- * where its bytes are those that the card names by their digest, so what is signed for is what was read.
+ * where its bytes are those that the card names by their digest, so what is signed for is what was read. Of a submodule
+ * it is the commit that it is at.
  *
  * Whoever prints it must escape it: it is as its author wrote it.
  * @clause L1.7
@@ -72,8 +73,8 @@ function textOf(change: GateChange, form: ChangeText['form'], { before, after }:
 /** null: the card names nothing there; undefined: what it names is not there. */
 function named(read: SideReader, path: string, sha256: string | null): Uint8Array | null | undefined {
   if (sha256 === null) return null
-  const bytes = read(path)
-  return bytes !== undefined && sha256Hex(bytes) === sha256 ? bytes : undefined
+  const side = read(path)
+  return side !== undefined && sha256Hex(side.named) === sha256 ? side.shown : undefined
 }
 
 /** Bytes that are no text on either side are not told line by line. */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS } from '@csb/core'
 import { signApproval, type Card } from '@csb/authority'
+import { getRef, moveRef, readCommit, readTree, writeCommit, writeTree } from '@csb/files'
 import type { ChangeText } from '../src/gate-texts.ts'
 import { cardFor, openRig, owner, type Rig } from './gate-rig.ts'
 
@@ -18,6 +19,17 @@ async function approve(rig: Rig, card: Card) {
   const approval = signApproval({ card, decision: 'approve', shownAt: now, now }, owner)
   await rig.person.call('gate.approve', { card: card.id, approval })
 }
+
+/** A commit on a branch, after which its root has a submodule `lib`. */
+const pin = ({ store, home, clock }: Rig, branch: string, oid: string) =>
+  store.transact((tx) => {
+    const head = getRef(tx, home, branch)?.commit ?? ''
+    const commit = readCommit(tx, home, head)
+    const others = readTree(tx, home, commit.tree).filter(({ name }) => name !== 'lib')
+    const tree = writeTree(tx, home, [...others, { mode: '160000', name: 'lib', oid }])
+    const to = writeCommit(tx, home, { ...commit, tree, parents: [head] })
+    moveRef(tx, home, branch, { expect: head, to, now: clock.now() })
+  })
 
 /** Main holds a text of ten lines. */
 async function withText() {
@@ -71,6 +83,21 @@ describe('the texts of a merge', () => {
     const both = await cardFor(rig, rig.agent.merge('runs/3'))
     await write(rig, 'a.md', text.replace('line 9', 'something else'), 'runs/3')
     expect(await textsOf(rig, both)).toEqual({ 'a.md': { form: 'diff', text: null, why: 'not-there', more_lines: 0 } })
+  })
+
+  test('L1.7 are of a submodule the commit that it is at', async () => {
+    const { rig } = await withText()
+    const [one, two] = ['ab'.repeat(32), 'cd'.repeat(32)]
+    await write(rig, 'b.md', 'beside it\n')
+    await pin(rig, 'runs/1', one)
+    const added = await cardFor(rig, rig.agent.merge('runs/1'))
+    expect((await textsOf(rig, added))['lib']).toEqual(diff(`@@ -0,0 +1,1 @@\n+submodule at ${one}`))
+    await approve(rig, added)
+    await write(rig, 'c.md', 'beside it\n', 'runs/2')
+    await pin(rig, 'runs/2', two)
+    const moved = await cardFor(rig, rig.agent.merge('runs/2'))
+    const told = diff(`@@ -1,1 +1,1 @@\n-submodule at ${one}\n+submodule at ${two}`)
+    expect((await textsOf(rig, moved))['lib']).toEqual(told)
   })
 
   test('are bounded: lines, characters and bytes, and what is cut is counted', async () => {
