@@ -12,6 +12,7 @@ export const ERROR_TEXTS = {
   'message.PASSPHRASE.sealed_already': "The owner's key is sealed already.",
   'message.INVALID_INPUT.not_a_folder': 'What --data names is a file. The data of a node is a folder.',
   'message.INVALID_INPUT.no_terminal': 'There is no terminal to ask at, so nothing was decided.',
+  'message.GRANT_INVALID.key_elsewhere': "The owner's key was changed elsewhere, and this folder has the one before.",
   'message.CONFIG_INVALID.missing': 'That folder holds keys of a node, and its identity.json is missing.',
 
   'hint.ALREADY_INITIALISED': 'Start it with: csb start --data {directory}. For another node choose another --data.',
@@ -54,6 +55,8 @@ export const ERROR_TEXTS = {
   'hint.RECORD_HELD': 'See why with: csb record witnessed. After a restored backup: csb record resume --after-restore',
   'hint.GRANT_INVALID.holder_mismatch':
     'It was made out to somebody else. csb grants marks with * what this node or its owner may pass on.',
+  'hint.GRANT_INVALID.key_elsewhere':
+    'Stop the node and take the key from where the change was made: csb key take DIR. See: csb key show',
   'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',
   'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
   'message.UNAUTHENTICATED.no_token': 'There is no token whose lease could be narrowed.',

@@ -17,6 +17,10 @@ export const KEY_TEXTS = {
   'key.open': 'without a passphrase',
   'key.node':
     'node   {node}\n  key    {did}, peer {peer}\n  is its place in the network and does not change: another key is another node\n  (csb init --join {directory}, then csb sync, then csb revoke {grant})',
+  'key.hangs.begun':
+    'NOTE: a change to {to} was begun and broke off before the node heard of it.\n      The key above counts. To change it run again: csb key rotate',
+  'key.hangs.elsewhere':
+    'NOTE: the node counts {to} by now, and this folder has the key before it.\n      Stop the node and take that key from where the change was made: csb key take DIR',
   'key.before': 'before',
   'key.change': '  {at}  {key} was followed by {to}',
   'key.stolen': '  {key} is in other hands: what it granted before {at} is void',

@@ -1,5 +1,5 @@
 /** csb key as a person uses it, on two nodes that know each other. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -108,4 +108,16 @@ test('a key in other hands: nothing happens unasked, then all that it granted is
   expect((await shownAt('nas')).owner.did).toBe(done.did)
   expect((await csb(['note', 'add', 'still mine', ...at('nas')])).code).toBe(0)
   expect((await csb(['record', 'verify', ...at('nas')])).code).toBe(0)
+})
+
+test('a change of the key that broke off is told where the key is shown', async () => {
+  const { owner } = await shownAt('nas')
+  const next = join(folder, 'nas', 'owner.next.json')
+  await writeFile(next, JSON.stringify([{ pid: 1, at: 0, file: { v: 1, name: 'Ines', did: 'did:key:z6Mknext' } }]))
+  const begun = (await csb(['key', 'show', ...at('nas')])).out
+  await rm(next)
+  expect(begun).toContain(owner.did)
+  expect(begun).toContain('did:key:z6Mknext')
+  expect(begun).toContain('csb key rotate')
+  expect((await csb(['key', 'show', ...at('nas')])).out).not.toContain('csb key rotate')
 })

@@ -7,6 +7,8 @@ import { fail, isNodeError } from '@csb/core'
 import { cardDigest, changesDigest, signApproval, type Card, type GateChange } from '@csb/authority'
 import { identityIn, type Desk } from './authorise.ts'
 import type { Client } from './client.ts'
+import { readOwner } from './owner.ts'
+import { hangingChange } from './rotate.ts'
 
 /** A card as the node shows it. */
 export type ShownCard = {
@@ -121,12 +123,24 @@ export type Deciding = {
 
 /**
  * Sign a decision as the owner and hand it to the node.
- * @throws GRANT_INVALID where the key is not the owner's of that home, or the card is of another node
+ * @throws GRANT_INVALID where the key is not the owner's of that home, or the card is of another node; GATE_STALE `owner`
+ *   where the card was made out to a key before this one
  */
 export async function decideCard(desk: Desk, { review, decision, shownAt }: Deciding): Promise<Decided> {
   const { card } = review
   const { did } = await identityIn(desk.directory)
   if (card.nas !== did) fail('GRANT_INVALID', { reason: 'wrong_audience', field: 'nas' })
+  if (card.owner.did !== desk.owner.did) await checkKey(desk, card)
   const approval = signApproval({ card, decision, shownAt, now: desk.now }, desk.owner)
   return desk.client.call('POST', `/v1/gate/${encodeURIComponent(card.id)}/${decision}`, approval)
+}
+
+/** Where the card is made out to another key of this owner, that is said, and not that it is somebody else's. */
+async function checkKey({ directory, client }: Desk, { id, owner }: Card): Promise<void> {
+  const hanging = await hangingChange(directory, client)
+  if (hanging?.state === 'elsewhere')
+    fail('GRANT_INVALID', { reason: 'key_elsewhere', key: hanging.key, to: hanging.to })
+  const { statements } = await readOwner(directory)
+  if (statements.some((one) => 'keychange' in one && one.keychange.old === owner.did))
+    fail('GATE_STALE', { card: id, field: 'owner' })
 }

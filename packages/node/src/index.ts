@@ -34,7 +34,7 @@ export {
 } from './authorise.ts'
 export type { LeaseFor } from './leases.ts'
 export { passOnFrom, type Passed } from './pass-on.ts'
-export { condemnKey, rotateOwner, settleOwner, type Rotated } from './rotate.ts'
+export { condemnKey, hangingChange, rotateOwner, settleOwner, type Rotated } from './rotate.ts'
 export { takeOwner } from './take-owner.ts'
 export {
   askToForget,

@@ -95,6 +95,27 @@ export async function settleOwner(directory: string, client: Client): Promise<vo
   await removeFile(directory, 'ownerNext')
 }
 
+/** A change of the key that the files have not followed. */
+type Hanging = {
+  /** `begun`: the node has not heard of it; `elsewhere`: the node counts a key that is not kept in this folder */
+  readonly state: 'begun' | 'elsewhere'
+  /** did of the key that is kept here */
+  readonly key: string
+  /** did of the one that follows it, or was to */
+  readonly to: string
+}
+
+/** What {@link settleOwner} could not finish; undefined where the key of this folder is the one that counts. */
+export async function hangingChange(directory: string, client: Client): Promise<Hanging | undefined> {
+  const { did } = await readOwner(directory)
+  const { items } = await client.call<{ items: readonly KeyStatement[] }>('GET', '/v1/keys')
+  for (const said of items)
+    if ('keychange' in said && said.keychange.old === did)
+      return { state: 'elsewhere', key: did, to: said.keychange.new }
+  const begun = (await listNext(directory)).at(-1)
+  return begun === undefined ? undefined : { state: 'begun', key: did, to: begun }
+}
+
 /** What the new key grants to the node and to its command line, which keeps its token. */
 async function grantsOf({ directory, client, now }: Desk, identity: Identity, next: KeyPair) {
   const { items } = await client.call<{ items: readonly Listed[] }>('GET', '/v1/grants')

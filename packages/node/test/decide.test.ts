@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { isNodeError, systemClock } from '@csb/core'
 import { connect, createClient, type Client } from '../src/client.ts'
-import { askToForget, forgetNotes, reviewCard, type Review } from '../src/decide.ts'
+import { askToForget, decideCard, forgetNotes, reviewCard, type Review } from '../src/decide.ts'
+import { readJson, writeJson } from '../src/data-folder.ts'
 import { openOwner } from '../src/owner.ts'
+import { rotateOwner } from '../src/rotate.ts'
 import { createFolder, made, started } from './folder.ts'
 
 async function running() {
@@ -67,4 +69,26 @@ test('L1.7 a card about other notes, more notes, or another reason than were nam
   await expect(forgetNotes(desk, wanted)).resolves.toMatchObject({ outcome: 'approved', forgotten: [one] })
   await expect(client.call('GET', `/v1/memory/${one}`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   await expect(client.call('GET', `/v1/memory/${two}`)).resolves.toMatchObject({ content: 'two' })
+})
+
+test('L1.7 who decides with another key than the card names is told of the change of keys, and not of somebody else', async () => {
+  const { desk, client, remember } = await running()
+  const note = await remember('one')
+  const file = await readJson(desk.directory, 'owner')
+  const before = await cardOf(client, [note])
+  const deciding = { decision: 'approve', shownAt: desk.now } as const
+  await rotateOwner(desk, { custody: 'unsealed', isStolen: false })
+  const next = { ...desk, owner: await openOwner(desk.directory, undefined), now: systemClock.now() }
+  await expect(decideCard(next, { ...deciding, review: before })).rejects.toMatchObject({
+    code: 'GATE_STALE',
+    details: { field: 'owner' },
+  })
+  const after = await cardOf(client, [note])
+  // the files are from before the change
+  await writeJson(desk.directory, 'owner', file)
+  await expect(decideCard(desk, { ...deciding, review: after })).rejects.toMatchObject({
+    code: 'GRANT_INVALID',
+    details: { reason: 'key_elsewhere', key: desk.owner.did, to: next.owner.did },
+  })
+  await expect(decideCard(next, { ...deciding, review: after })).resolves.toMatchObject({ outcome: 'approved' })
 })

@@ -9,7 +9,7 @@ import { delegateTo, leaseFor, type Desk } from '../src/authorise.ts'
 import { connect, createClient } from '../src/client.ts'
 import { readJson } from '../src/data-folder.ts'
 import { openOwner, readOwner } from '../src/owner.ts'
-import { condemnKey, rotateOwner, settleOwner } from '../src/rotate.ts'
+import { condemnKey, hangingChange, rotateOwner, settleOwner } from '../src/rotate.ts'
 import { startNode } from '../src/start-node.ts'
 import { takeOwner } from '../src/take-owner.ts'
 import { createFolder, made, settingsIn, started } from './folder.ts'
@@ -140,10 +140,13 @@ describe('a change that is broken off', () => {
     expect(did === before ? 'old' : 'new').toBe(which)
     expect(grant.delegation.grantor_key).toBe(did)
     expect((await identityOf(directory)).owner.did).toBe(did)
+    const hanging = await hangingChange(directory, await connect(directory))
+    expect(hanging?.state).toBe(which === 'old' ? 'begun' : undefined)
     // and it can be changed again
     const done = await rotateOwner({ ...(await deskOf(directory)), now: systemClock.now() + 1 }, ROTATE)
     expect((await rules(directory)).delegation.grantor_key).toBe(done.did)
     expect(await readdir(directory)).not.toContain('owner.next.json')
+    expect(await hangingChange(directory, await connect(directory))).toBeUndefined()
   })
 
   test('L1.3 between the two files: the next command finishes it', async () => {

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { fail, type Grant, type KeyStatement } from '@csb/core'
 import {
   condemnKey,
+  hangingChange,
   newPassphraseOf,
   passphraseOf,
   readOwner,
@@ -116,6 +117,7 @@ async function show({ directory, client, out }: Stand): Promise<void> {
   const { items } = await node.call<{ items: readonly KeyStatement[] }>('GET', '/v1/keys')
   const grants = await node.call<{ items: readonly Listed[] }>('GET', '/v1/grants')
   const owner = await readOwner(directory)
+  const hanging = await hangingChange(directory, node)
   const grant = grants.items
     .filter(({ grant: { delegation } }) => delegation.grantee_key === did && delegation.parent === null)
     .toSorted((x, y) => x.grant.delegation.granted_at - y.grant.delegation.granted_at)
@@ -131,6 +133,7 @@ async function show({ directory, client, out }: Stand): Promise<void> {
       did: owner.did,
       kept: t(owner.isSealed ? 'key.sealed' : 'key.open'),
     }),
+    ...(hanging === undefined ? [] : [t(`key.hangs.${hanging.state}`, hanging)]),
     t('key.node', {
       node: named(name, did),
       did,
@@ -143,7 +146,8 @@ async function show({ directory, client, out }: Stand): Promise<void> {
   ]
   const { isSealed: sealed } = owner
   const party = { name: owner.name, did: owner.did, sealed }
-  out.answer({ owner: party, node: { name, did, peer_id: peer }, statements: items }, lines.join('\n'))
+  const answer = { owner: party, node: { name, did, peer_id: peer }, statements: items, ...given({ hanging }) }
+  out.answer(answer, lines.join('\n'))
 }
 
 const keyOf = (statement: KeyStatement): string =>
