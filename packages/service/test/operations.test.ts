@@ -264,6 +264,19 @@ describe('files', () => {
   })
 })
 
+describe('a label of a note', () => {
+  test('L3.2 that is raised is not lowered by another one that was asked for at the same time', async () => {
+    const house = await createHouse()
+    const { id } = await write(house, 'tea', 'trusted:owner')
+    const codes = await Promise.all([
+      codeOf(house.owned('memory.label', { id, label: 'sealed:owner' })),
+      codeOf(house.owned('memory.label', { id, label: 'private:owner' })),
+    ])
+    expect(codes).toEqual(['done', 'CONFLICT'])
+    await expect(house.owned('memory.get', { id })).resolves.toMatchObject({ label: 'sealed:owner' })
+  })
+})
+
 describe('agents', () => {
   test('L1.2 who may list them is not told how they are started', async () => {
     const house = await createHouse()

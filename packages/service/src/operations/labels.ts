@@ -6,7 +6,7 @@
 import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
 import { isLowered } from '@csb/authority'
 import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
-import { getNote, relabelNote } from '@csb/memory'
+import { getNote, getState, relabelNote } from '@csb/memory'
 import { authorOf, trailersOf } from '../authorship.ts'
 import { askGate } from '../gates.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
@@ -75,6 +75,10 @@ async function labelNote(context: Context, input: OfNote) {
     return askGate(context, { kind: 'lower-label', home, note: id, label: formatLabel(label) })
   return context.write(
     (tx) => {
+      // what is above the note's label now may be below the one it was given meanwhile
+      const now = getState(tx, home, id)?.label
+      if (now !== undefined && isLowered({ label_old: now, label_new: formatLabel(label) }))
+        fail('CONFLICT', { home, id })
       const { commit } = relabelNote(tx, {
         home,
         id,
