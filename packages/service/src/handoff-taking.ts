@@ -133,8 +133,12 @@ async function work(context: Context, handoff: Handoff, { lease, leafHash, chain
   let result: AgentResult = {}
   let leave: (() => void) | undefined
   try {
-    leave = await context.runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, context.signal)
-    await whileHeld(context, handedFooting(context, chain, handoff.from), async (over) => {
+    const footing = handedFooting(context, chain, handoff.from)
+    await whileHeld(context, footing, async (over) => {
+      const signal = AbortSignal.any([context.signal, over])
+      leave = await context.runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, signal)
+      // it may have ended before anybody watched
+      footing.check()
       const prepared = await prepareRun(context, {
         agent,
         task: handoff.id,
@@ -146,7 +150,7 @@ async function work(context: Context, handoff: Handoff, { lease, leafHash, chain
         // its reach is the package and its answer: nothing of this node's own home
         payer: lease.budget === undefined ? null : leafHash,
         ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
-        signal: AbortSignal.any([context.signal, over]),
+        signal,
       })
       for await (const event of prepared.events()) if (event.kind === 'result') result = event.result
     })

@@ -196,6 +196,20 @@ describe('L1.3 a lease at a peer', () => {
     expect(await refused).toMatchObject({ code: 'LEASE_REVOKED' })
   })
 
+  test('L1.3 is not begun at the peer where it ended while it waited for its turn', async () => {
+    const { nas, network, clock } = await stage()
+    const busy = await createHouse({ name: 'busy', network, clock, config: { agents: { runs: 1 } } })
+    await attach(busy)
+    await busy.store.transact((tx) => trust(tx, { did: nas.owner.did, name: 'Ines', ceiling: 'request' }))
+    const leave = await busy.parts.runs.turns.take(1, new AbortController().signal)
+    const hand = nas.owned<{ id: string }>('handoff.offer', { did: busy.key.did, agent: 'clerk', text: 'echo' })
+    const isTaken = async () => (await busy.records()).some(({ operation }) => operation === 'handoff.receive')
+    await until(isTaken, 30_000, 'it waits')
+    await busy.owned('authority.untrust', { did: nas.owner.did })
+    leave()
+    expect(await hand).toMatchObject({ outcome: 'failed', code: 'GRANT_INVALID' })
+  })
+
   test('L1.3 stops the work at the peer when no young word is to be had any more', async () => {
     const { nas, listener, network } = await stage()
     const far = { to: { name: 'listener', did: listener.key.did }, audience: [listener.key.did] }
