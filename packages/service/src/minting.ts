@@ -106,6 +106,19 @@ export function checkBrought(tx: Transaction, context: Context, chain: readonly 
 }
 
 /**
+ * Whom this node trusts and what it runs widens what others may do here as a grant does, and no card shows it. So a session
+ * that has read from outside, or whose lease has a person look at what it mints, leaves it to the owner.
+ * @throws DENIED
+ * @clause L1.7
+ */
+export function checkClean(tx: Transaction, context: Context): void {
+  if (!isSession(context)) return
+  const isGated = context.principal.lease?.gates?.includes('mint') === true
+  if (isGated || labelOfSession(context, tx).integrity === 'external')
+    fail('DENIED', { reason: 'this is for the owner to do: its session has read from outside, or asks a person' })
+}
+
+/**
  * Which token acts under a grant is not signed with it. So only the owner gives one to a grant that is kept already, or
  * that is made out to be shown at other nodes: whoever could see a grant would have it otherwise.
  * @throws DENIED

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { until, type Lease } from '@csb/core'
-import { signApproval, taintOf, trust } from '@csb/authority'
+import { signApproval, taintOf, trust, trusted } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
   attach,
@@ -211,5 +211,29 @@ describe('attack 27: taint goes along', () => {
     const send = { agent: 'clerk', did: friend.key.did, params: { message: messageOf('echo') } }
     await nas.service.perform(clean, 'agents.send', send)
     expect(await acts(nas, clean, friend.key.did)).toEqual(GATED)
+  })
+})
+
+describe("attack 27: what widens others' reach without a grant", () => {
+  const RULING: Partial<Lease> = { ...LEASE, actions: ['list', 'read', 'exec'] }
+  const SKILL = { id: 'x.do', name: 'X', description: 'x' }
+  const CLERK = { id: 'x', name: 'X', description: 'x', command: ['/bin/true'], skills: [SKILL] }
+  const widen = async (house: House, session: Caller, did: string) => [
+    await codeOf(house.service.perform(session, 'authority.trust', { did, name: 'x', ceiling: 'override' })),
+    await codeOf(house.service.perform(session, 'agents.attach', CLERK)),
+  ]
+
+  test('attack 27: is left to the owner by a session that has read from outside, and by one that asks a person', async () => {
+    const { nas, friend, id } = await both()
+    const session = await holdingIn(nas, RULING)
+    const gated = await holdingIn(nas, { ...RULING, gates: ['mint'] })
+    expect(await widen(nas, gated, friend.key.did)).toEqual(['DENIED', 'DENIED'])
+    expect(await widen(nas, session, friend.key.did)).toEqual(['done', 'done'])
+    await nas.service.perform(session, 'memory.get', { id })
+    expect(await widen(nas, session, friend.owner.did)).toEqual(['DENIED', 'DENIED'])
+    expect(trusted(nas.store.view(), friend.owner.did)).toBeUndefined()
+    await nas.owned('memory.get', { id })
+    const owner = { did: friend.owner.did, name: 'friend' }
+    expect(await codeOf(nas.owned('authority.trust', owner))).toBe('done')
   })
 })

@@ -15,6 +15,7 @@ import {
 } from '@csb/agents'
 import { trusted } from '@csb/authority'
 import { publishRecord } from '../directory.ts'
+import { checkClean } from '../minting.ts'
 import { takeInForeign } from '../task-taint.ts'
 import {
   EVERYWHERE,
@@ -75,7 +76,10 @@ export const agentOperations: readonly Operation[] = [
     needs: ruling,
     run: async (context: Context, input: AgentsAttach) => {
       const agent = await context.write(
-        (tx) => attachAgent(tx, input, context.clock.now()),
+        (tx) => {
+          checkClean(tx, context)
+          return attachAgent(tx, input, context.clock.now())
+        },
         ({ id, skills }) => ({ agent: id, skills: skills.map((skill) => skill.id) }),
       )
       context.background(publishRecord(context))

@@ -4,6 +4,7 @@
  */
 import type { Clearance } from '@csb/core'
 import { listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
+import { checkClean } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Trusting = {
@@ -29,14 +30,16 @@ export const trustingOperations: readonly Operation[] = [
     needs: ruling,
     run: async (context: Context, input: Trusting) => {
       const entry = await context.write(
-        (tx) =>
-          trust(tx, {
+        (tx) => {
+          checkClean(tx, context)
+          return trust(tx, {
             did: input.did,
             name: input.name,
             ceiling: input.ceiling ?? 'request',
             clearance: input.clearance ?? { level: 'public', tags: [] },
             speaks: input.speaks ?? null,
-          }),
+          })
+        },
         ({ ceiling, clearance, speaks }) => ({
           trusts: input.did,
           ceiling,
