@@ -36,7 +36,7 @@ export { applyMerge, previewMerge, type MergeBranches, type MergePreview } from 
 export { branchSide, mergeSides, type SideReader } from './merge-sides.ts'
 export { unifiedDiff } from './diff-text.ts'
 export { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
-export { listRecycled, removeBranch, restoreBranch, restoreRecycled } from './recycle.ts'
+export { listRecycled, recycledOf, removeBranch, restoreBranch, restoreRecycled } from './recycle.ts'
 export { createSnapshot } from './snapshots.ts'
 export { pinObjects, unpin } from './pins.ts'
 export { collectGarbage, type Collected } from './collect.ts'

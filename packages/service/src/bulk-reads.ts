@@ -5,7 +5,7 @@
  * @clause L1.7
  */
 import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
-import { MEMORY, listRefs, listTags, readCommit, readLabels } from '@csb/files'
+import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
 import { isSession, refuseOutside } from './minting.ts'
@@ -28,17 +28,36 @@ export async function takeInBranches(
   const tags = (await listTags(view, home)).map(({ name, commit }) => ({ branch: `tags/${name}`, commit }))
   for (const { branch, commit } of [...(await listRefs(view, home)), ...tags]) {
     if (!isSeen(branch)) continue
-    const labels = readLabels(view, home, readCommit(view, home, commit).tree)
-    const named =
-      labels === undefined
-        ? [['', MOST_RESTRICTIVE] as const]
-        : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
-    for (const [path, label] of named) takeIn(context, { home, path: `${branch}:${path}`, oid: commit, label })
+    takeInCommit(context, home, branch, commit)
     if (branch === MEMORY)
       for await (const { path, oid, label } of listStates(view, home))
         takeIn(context, { home, path, oid, label: parseLabel(label) })
   }
   refuseOutside(context)
+}
+
+/**
+ * The same for all that an export holds: the recycle area goes along.
+ * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
+ */
+export async function takeInHome(context: Context, home: string): Promise<void> {
+  if (!isSession(context)) return
+  for (const { branch, path, oid, label } of await recycledOf(context.store.view(), home)) {
+    if (path === null) takeInCommit(context, home, branch, oid)
+    else takeIn(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
+  }
+  await takeInBranches(context, home, () => true)
+}
+
+/** By the labels in its tree. */
+function takeInCommit(context: Context, home: string, branch: string, commit: string): void {
+  const view = context.store.view()
+  const labels = readLabels(view, home, readCommit(view, home, commit).tree)
+  const named =
+    labels === undefined
+      ? [['', MOST_RESTRICTIVE] as const]
+      : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
+  for (const [path, label] of named) takeIn(context, { home, path: `${branch}:${path}`, oid: commit, label })
 }
 
 /** Taint the session with one thing that it is shown, though it did not read it. */

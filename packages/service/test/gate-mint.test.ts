@@ -15,7 +15,6 @@ import {
   trust,
   type Card,
 } from '@csb/authority'
-import { changeRef, getRef } from '@csb/files'
 import { notePath } from '@csb/memory'
 import { key } from '@csb/store'
 import type { Caller, MessagePort } from '../src/index.ts'
@@ -228,56 +227,6 @@ describe('what taints a session', () => {
     await house.service.perform(session, operation, input)
     expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external', reads: { length: 1 } })
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
-  })
-
-  test.each<[string, Partial<Lease>, (house: House, session: Caller) => AsyncIterable<unknown>]>([
-    [
-      'a clone by git',
-      {},
-      (house, session) => {
-        const wants = [getRef(house.store.view(), house.home, 'memory')?.commit ?? '']
-        return house.service.open(session, 'git.fetch', { wants, done: true })
-      },
-    ],
-    [
-      'an export',
-      { branches: ['*'], labels_max: 'sealed', label_tags: ['*'] },
-      (house, session) => house.service.open(session, 'files.export', {}),
-    ],
-  ])('%s, before its first byte is there', async (_, lease, open) => {
-    const house = await createHouse()
-    await remember(house, 'from outside')
-    const session = await holdingIn(house, { ...LEASE, branches: ['*'], ...lease })
-    expect(await codeOf(attenuate(house, session))).toBe('done')
-    const stream = open(house, session)[Symbol.asyncIterator]()
-    await stream.next()
-    await stream.return?.()
-    expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external' })
-    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
-  })
-
-  test.each(['snapshots/kept', 'tags/kept'])('a clone of %s, whose branch is gone', async (name) => {
-    const house = await createHouse()
-    const file = { branch: 'runs/one', path: 'a.md', text: 'from outside', label: 'private:external' }
-    const { commit } = await house.owned<{ commit: string }>('files.write', file)
-    if (name.startsWith('tags/'))
-      await house.store.transact((tx) =>
-        changeRef(tx, house.home, { name: `refs/${name}`, from: null, to: commit }, NOW),
-      )
-    else await house.owned('files.snapshot', { name: 'kept', of: 'runs/one' })
-    await house.owned('files.removeBranch', { branch: 'runs/one' })
-    const session = await holdingIn(house, { ...LEASE, branches: ['*'], labels_max: 'sealed', label_tags: ['*'] })
-    for await (const _ of house.service.open(session, 'git.fetch', { wants: [commit], done: true })) continue
-    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
-  })
-
-  test('a clone of another branch does not', async () => {
-    const house = await createHouse()
-    await remember(house, 'from outside')
-    const session = await holdingIn(house, { ...LEASE, branches: ['*'], labels_max: 'sealed', label_tags: ['*'] })
-    const wants = [getRef(house.store.view(), house.home, 'main')?.commit ?? '']
-    for await (const _ of house.service.open(session, 'git.fetch', { wants, done: true })) continue
-    expect(await codeOf(attenuate(house, session))).toBe('done')
   })
 
   test('nothing else: what the owner or an agent wrote, what may not be seen, what others have read', async () => {

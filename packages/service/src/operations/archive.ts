@@ -8,7 +8,7 @@ import { checkEvidence, evidenceOf } from '@csb/authority'
 import { beginExport, importArchive, resumeExport, streamExport, type Imported } from '@csb/files'
 import { exportSources, settleImport } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
-import { takeInBranches } from '../bulk-reads.ts'
+import { takeInHome } from '../bulk-reads.ts'
 import { finishForgetting } from '../forgetting.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
@@ -60,7 +60,7 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
   const home = homeOf(input, context)
   const sources = exportSources((view, commit) => evidenceOf(view, commit, key))
   requireEverything(context, principal.lease)
-  await takeInBranches(context, home, () => true)
+  await takeInHome(context, home)
   const { offset = 0 } = input
   const begun =
     input.export === undefined
