@@ -9,6 +9,7 @@
  * @clause L0.5
  */
 import { LIMITS, fail, fromUtf8 } from '@csb/core'
+import { isDotGit } from './paths.ts'
 
 export type GitFile = 'modules' | 'attributes'
 
@@ -51,7 +52,7 @@ export function checkGitFile(kind: GitFile, bytes: Uint8Array | null, path: stri
 
 /**
  * How far the target of a symbolic link climbs above the folder it stands in, at any step of its way.
- * @throws INVALID_INPUT where it is not relative, or leads into `.git`
+ * @throws INVALID_INPUT where it is not relative, or leads into what some system takes for `.git`
  */
 export function climbOf(target: Uint8Array, path: string): number {
   const text = target.byteLength > LINK_BYTES ? undefined : fromUtf8(target)
@@ -61,9 +62,9 @@ export function climbOf(target: Uint8Array, path: string): number {
   for (const step of text.split('/')) {
     if (step === '..') lowest = Math.min(lowest, --depth)
     else if (step !== '' && step !== '.') depth++
-    if (/^\.git$/i.test(step)) fail('INVALID_INPUT', { reason: 'a symbolic link into .git', path })
+    if (isDotGit(step)) fail('INVALID_INPUT', { reason: 'a symbolic link into .git', path })
   }
-  return -lowest
+  return Math.abs(lowest)
 }
 
 function namesOf(name: string, short: string): RegExp {

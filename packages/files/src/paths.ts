@@ -45,10 +45,13 @@ export function problemOfName(name: string): string | undefined {
   if (name.normalize('NFC') !== name) return 'not NFC'
   if (HIDDEN.test(name)) return 'control or bidirectional character'
   if (name.includes('\\') || name.includes('/')) return 'slash or backslash'
-  if (DOT_GIT.test(name.replace(HFS_IGNORED, ''))) return '.git'
+  if (isDotGit(name)) return '.git'
   if (utf8(name).byteLength > SEGMENT_BYTES) return 'segment too long'
   return undefined
 }
+
+/** True for what some system takes for `.git`. */
+export const isDotGit = (name: string): boolean => DOT_GIT.test(name.replace(HFS_IGNORED, ''))
 
 /** True where the path lies in the folder that only the node writes. */
 export const isReserved = (path: string): boolean => RESERVED.test(path.split('/')[0] ?? '')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS, isNodeError } from '@csb/core'
-import { checkGitFile, gitFileOf } from '../src/git-files.ts'
+import { checkGitFile, climbOf, gitFileOf } from '../src/git-files.ts'
 import { text } from './open-home.ts'
 
 const HAS_GIT = spawnSync('git', ['--version']).status === 0
@@ -153,4 +153,20 @@ test.each([
   ['.gitignore', undefined],
 ])('%j is git’s file of %s', (name, kind) => {
   expect(gitFileOf(name)).toBe(kind)
+})
+
+test.each([
+  '.git/hooks',
+  '.GIT',
+  'git~1/hooks',
+  '.git /hooks',
+  '.g\u200cit/x',
+  '.git::$INDEX_ALLOCATION',
+  'a/../.git.',
+])('a link into what some system takes for .git is refused: %j', (target) => {
+  expect(() => climbOf(text(target), 'link')).toThrowError(expect.objectContaining({ code: 'INVALID_INPUT' }))
+})
+
+test.each(['.github/x', '.gitignore', 'git/x', 'a.git/b'])('a link to %j is one like others', (target) => {
+  expect(climbOf(text(target), 'link')).toBe(0)
 })
