@@ -57,8 +57,26 @@ export const GRANT_TEXTS = {
   'lease.gate': 'merge or mint always wait for a person, an action is refused; may be given again',
   'lease.budget': 'calls=100, bytes_read=, bytes_written=, wall_ms=, tokens=, cost_micro=; with commas',
   'lease.children': 'how many narrower leases it may hand on',
-  'lease.done':
-    'Token for {name}, shown once:\n{token}\n  may      {actions}\n  paths    {paths}\n  branches {branches}\n  sees     up to {level}\n  until    {until}; then it only reads\n  hash     {hash}',
+  'lease.done': 'Token for {name}, shown once:\n{token}',
+  'lease.has.locations': '  at       {values}',
+  'lease.has.actions': '  may      {values}',
+  'lease.has.capabilities': '  can      {values}',
+  'lease.has.gates': '  waits    {values}',
+  'lease.has.paths': '  paths    {values}',
+  'lease.has.deny': '  not      {values}',
+  'lease.has.branches': '  branches {values}',
+  'lease.has.level': '  sees     up to {values}',
+  'lease.has.tags': '  tags     {values}',
+  'lease.has.floor': '  writes   as {values}, at least',
+  'lease.has.external': '  outside  nothing from there is taken in',
+  'lease.has.budget': '  budget   {values}',
+  'lease.has.children': '  children {values}',
+  'lease.has.until': '  until    {until}; then it only reads',
+  'lease.has.hash': '  hash     {hash}',
+  'lease.rules':
+    'NOTE: whoever has this token rules the node: attaches commands that run as you, and changes whom it trusts.\n      That is exec with capability C. Leave one of them out where it is not meant.',
+  'lease.help.rules':
+    '\nWith --actions exec and --capability C whoever has the token rules the node:\nattaches commands that run as you, and changes whom it trusts.',
   'revoke.about': 'end a grant for ever',
   'revoke.progress': 'Telling',
   'revoke.done':

@@ -36,7 +36,14 @@ describe('csb --help', () => {
   test('csb lease says what is meant by what is not said', async () => {
     const { out } = await csb(['lease', '--help'])
     const words = out.replaceAll(/\s+/g, ' ')
-    for (const said of ['(default: send)', 'needed to list, read', 'needed to read, write', '(default: public)', '7d)'])
+    for (const said of [
+      '(default: send)',
+      'needed to list, read',
+      'needed to read, write',
+      '(default: public)',
+      '7d)',
+      'rules the node',
+    ])
       expect(words).toContain(said)
     expect(words).not.toContain('604800000')
   })

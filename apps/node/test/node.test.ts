@@ -215,6 +215,48 @@ describe('a command', () => {
     expect((await csb([...lease, '--paths', '/'])).err).toContain('needs --branches:')
     const { out } = await csb([...lease, '--paths', '/', '--branches', 'memory'])
     expect(out).toMatch(/may +read, list\n +paths +\/\n +branches memory\n +sees +up to public\n +until/)
+    expect(out).not.toMatch(/budget|children|tags|can |rules the node/)
+  })
+
+  test('says all that a lease holds, and who rules the node by it', async () => {
+    const lease = [
+      'lease',
+      '--for',
+      'builder',
+      '--data',
+      folder,
+      '--actions',
+      'read,exec',
+      '--paths',
+      '/',
+      '--deny',
+      '/x',
+    ]
+    const more = [
+      '--branches',
+      'runs/*',
+      '--tag',
+      'mill',
+      '--floor',
+      'private',
+      '--budget',
+      'calls=9',
+      '--children',
+      '2',
+    ]
+    const { out } = await csb([...lease, ...more, '--capability', 'B', '--gate', 'merge'])
+    const held = [
+      'not +/x',
+      'tags +mill',
+      'writes +as private',
+      'budget +calls=9',
+      'children +2',
+      'can +B',
+      'waits +merge',
+    ]
+    for (const line of held) expect(out).toMatch(new RegExp(`^ +${line}`, 'm'))
+    expect(out).not.toContain('rules the node')
+    expect((await csb([...lease, ...more, '--capability', 'C'])).out).toContain('whoever has this token rules the node')
   })
 
   test('of a task that failed says how the command ended, without its token, and ends with 1', async () => {

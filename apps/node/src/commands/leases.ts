@@ -25,6 +25,7 @@ import {
   type Stand,
 } from '../context.ts'
 import { readLease } from '../lease-file.ts'
+import { leaseText } from '../lease-text.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -81,6 +82,7 @@ export function leaseCommands(program: Command): void {
     .option('--children <n>', t('lease.children'), countOf)
     .option('--ttl <duration>', t('lease.ttl'), durationOf)
     .option('--narrow', t('lease.narrow'))
+    .addHelpText('after', t('lease.help.rules'))
     .action(
       acting<Leasing>(async (stand, _args, options) => {
         const made = options.narrow === true ? await narrow(stand, options) : await handOut(stand, options)
@@ -163,20 +165,6 @@ function budgetOf(text: string, before: Budget | undefined): Budget {
     budget[known] = Number(amount)
   }
   return budget
-}
-
-function leaseText(name: string, { token, hash, did, expiresAt, lease }: Leased): string {
-  const list = (values: readonly string[] = []) => (values.length === 0 ? '-' : values.map(inline).join(', '))
-  return t('lease.done', {
-    name: named(name, did),
-    token,
-    hash,
-    actions: list(lease.actions),
-    paths: list(lease.paths),
-    branches: list(lease.branches),
-    level: lease.labels_max,
-    until: expiresAt === null ? t('gate.ever') : new Date(expiresAt).toISOString(),
-  })
 }
 
 /** What is kept: of one that is over, or was made for a single run, only on demand. */
