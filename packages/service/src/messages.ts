@@ -34,6 +34,7 @@ import { homeOf, locationOf, type Context } from './operation.ts'
 import { footingOf } from './run-footing.ts'
 import { ownCeiling, runCeiling, visitorCeiling } from './run-lease.ts'
 import { runTask, type TaskRun } from './runs.ts'
+import { foreign } from './task-taint.ts'
 
 export type Arrival = {
   readonly agent: string
@@ -98,6 +99,8 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       input: inputOf(arrival, accepted, message, standing),
       ceiling: ceilingOf(context, arrival, accepted.task.id, outcome),
       payer: payerOf(context, outcome),
+      // whatever was read where it was written, nothing is told of that here
+      ...(context.caller.kind === 'peer' ? { outside: [foreign(context, `message of ${arrival.owner}`)] } : {}),
       footing: footingOf(context, { outcome, owner: arrival.owner }),
       mark: standing.mark,
       note: standing.note,

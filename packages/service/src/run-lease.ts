@@ -14,9 +14,10 @@ import {
   payFor,
   signGrant,
   storeGrant,
+  taintLease,
   tokenHash,
 } from '@csb/authority'
-import { key, type Transaction, type View } from '@csb/store'
+import { key, type ReadEntry, type Transaction, type View } from '@csb/store'
 import type { Parts } from './operation.ts'
 
 /** A run's lease outlives the agent's deadline by this, so that its result can still be committed. */
@@ -36,6 +37,8 @@ export type LeaseInit = {
   readonly payer: string | null
   /** ms since epoch: it ends with what it is done on; absent or null: as long as the agent may take */
   readonly endsAt?: number | null
+  /** what it is given from outside to begin with; absent: nothing */
+  readonly outside?: readonly ReadEntry[]
 }
 
 export type Minted = { readonly grant: Grant; readonly lease: Lease; readonly chain: readonly Grant[] }
@@ -76,6 +79,7 @@ export function mintRunLease(
   )
   const chain = [...parent, grant]
   const hash = storeGrant(tx, { chain, ...(token === undefined ? {} : { tokenHash: tokenHash(token) }) })
+  for (const name of [hash, init.task]) taintLease(tx, name, init.outside ?? [])
   if (init.payer !== null) {
     // what is said to it may come from what the sender has read
     inheritTaint(tx, init.payer, hash)

@@ -30,7 +30,7 @@ import {
   type Principal,
 } from '@csb/authority'
 import { commitFiles, validatePath } from '@csb/files'
-import type { Transaction } from '@csb/store'
+import type { ReadEntry, Transaction } from '@csb/store'
 import { whileHeld } from './freshness.ts'
 import { labelOfSession } from './minting.ts'
 import { locationOf, type Context } from './operation.ts'
@@ -54,6 +54,8 @@ export type RunInit = {
   readonly payer: string | null
   /** ms since epoch: nothing is done under it after that; absent or null: as long as its agent may take */
   readonly endsAt?: number | null
+  /** what it is given from outside to begin with */
+  readonly outside?: readonly ReadEntry[]
   readonly signal: AbortSignal
 }
 

@@ -5,6 +5,7 @@
  */
 import { fail, parseLabel, type Label } from '@csb/core'
 import { taintOf } from '@csb/authority'
+import type { ReadEntry } from '@csb/store'
 import { isSession } from './minting.ts'
 import type { Context } from './operation.ts'
 
@@ -40,10 +41,17 @@ export function checkForeign({ principal }: Context, place: string): void {
 
 /** The same of what another node said. @param place what it is, for people */
 export function takeInForeign<T>(context: Context, place: string, answer: T): T {
-  const home = context.identity.home ?? ''
-  if (isSession(context)) context.outside.push({ home, path: place, oid: '', label: EXTERNAL })
+  if (isSession(context)) context.outside.push(foreign(context, place))
   return answer
 }
+
+/** What another node said, as something that was read. @param place what it is, for people */
+export const foreign = ({ identity }: Pick<Context, 'identity'>, place: string): ReadEntry => ({
+  home: identity.home ?? '',
+  path: place,
+  oid: '',
+  label: EXTERNAL,
+})
 
 function tasksIn(answer: unknown): string[] {
   const { id, task, tasks, statusUpdate, artifactUpdate } = (answer ?? {}) as Told

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { until, type Lease } from '@csb/core'
+import { until, type Label, type Lease } from '@csb/core'
 import { signApproval, taintOf, trust, trusted } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
@@ -20,6 +20,7 @@ import {
   type Task,
 } from './house.ts'
 import { createNetwork } from './network.ts'
+import { createSpeaker, listed, say } from './speech.ts'
 
 const LEASE: Partial<Lease> = {
   actions: ['list', 'read', 'write', 'send', 'propose'],
@@ -236,4 +237,19 @@ describe("attack 27: what widens others' reach without a grant", () => {
     const owner = { did: friend.owner.did, name: 'friend' }
     expect(await codeOf(nas.owned('authority.trust', owner))).toBe('done')
   })
+})
+
+test('attack 27: what an agent makes of a message of another node may come from there, and says so', async () => {
+  const house = await createHouse()
+  await attach(house)
+  const speaker = createSpeaker()
+  await listed(house, speaker)
+  const labelOf = async ({ id }: Task) =>
+    (await house.owned<{ label: Label }>('files.read', { branch: `runs/${id}`, path: 'results/a.md' })).label.integrity
+  const foreign = await say(house, speaker, { text: 'write results/a.md x', grants: [speaker.grant(house)] })
+  expect(await labelOf(foreign)).toBe('external')
+  expect(taintOf(house.store.view(), foreign.id)).toMatchObject({ reads: [{ path: `message of ${speaker.key.did}` }] })
+  const params = { message: messageOf('write results/a.md x') }
+  const { task } = await house.owned<{ task: Task }>('agents.send', { agent: 'clerk', params })
+  expect(await labelOf(task)).toBe('agent')
 })
