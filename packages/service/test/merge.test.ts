@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Lease } from '@csb/core'
 import { getRef, listFiles, moveRef, readCommit, readFile, readTree, writeCommit, writeTree } from '@csb/files'
 import { key } from '@csb/store'
 import { createHouse, codeOf, type House } from './house.ts'
@@ -64,6 +65,20 @@ describe('merging', () => {
       details: { card: expect.stringMatching(/^gate_/) as unknown },
     })
     expect(headOf(house, 'main')).toBe(main)
+  })
+
+  test('L1.2 a file that moved needs the place it is taken from as well', async () => {
+    const house = await createHouse()
+    await write(house, 'runs/base', 'own/a.md', '1\n2\n3\n4\n')
+    await house.owned('files.branch', { branch: 'runs/one', from: 'runs/base' })
+    await write(house, 'runs/one', 'own/a.md', null)
+    await write(house, 'runs/one', 'drafts/a.md', '1\n2\n3\n4\n')
+    const lease = { actions: ['list', 'read', 'write'] satisfies Lease['actions'], paths: ['/drafts'] }
+    const drafting = await house.leased(lease)
+    const both = await house.leased({ ...lease, paths: ['/drafts', '/own'] })
+    const merging = { from: 'runs/one', into: 'runs/base' }
+    expect(await codeOf(house.service.perform(drafting, 'files.merge', merging))).toBe('SCOPE_EXCEEDED')
+    expect(await codeOf(house.service.perform(both, 'files.merge', merging))).toBe('done')
   })
 
   test('L1.2 needs propose for a protected branch and write for another, for every path that changes', async () => {

@@ -203,9 +203,12 @@ async function merge(context: Context, input: Merging) {
   const preview = previewMerge(context.view, { home, from, into })
   const action = isProtected(context, input) ? 'propose' : 'write'
   const changes = (entries: readonly ManifestEntry[]) => {
-    for (const { path, label_new, label_old } of entries) {
+    for (const { path, path_old: taken = path, label_new, label_old } of entries) {
       const label = parseLabel(label_new ?? label_old)
       checkReach(context, { ...on(action, into, input, context), path: `/${path}`, label })
+      // a file that moves is taken away where it was
+      if (taken !== path)
+        checkReach(context, { ...on(action, into, input, context), path: `/${taken}`, label: parseLabel(label_old) })
     }
   }
   changes(preview.manifest)
