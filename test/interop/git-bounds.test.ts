@@ -76,6 +76,29 @@ describe('after something was forgotten', () => {
   })
 })
 
+describe('a push of a commit from before something was forgotten', () => {
+  test('is refused and says where it is, for what can not be fetched is not taken', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const note = await remember('a second combination that nobody knows')
+    const { folder, git } = await clone(['--branch', 'memory'])
+    await forgetNotes(await desk(), { ids: [note.id], reason: 'asked' })
+    const push = (name: string) => ran(folder, ['push', 'origin', `HEAD:refs/${name}`])
+    for (const name of ['heads/runs/before', 'tags/before', 'for/main'])
+      expect((await push(name)).stderr).toMatch(new RegExp(`remote rejected.*path notes/.*${note.id}.*FORGOTTEN`))
+    // neither does it go in below something that is sound
+    await commitIn(folder, { sound: 'sound' }, 'sound')
+    const refused = await push('heads/runs/before')
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/remote: .*git rm.*then push again/) })
+    expect(await git('ls-remote', 'origin', '*before')).toBe('')
+    // what the screen says helps
+    await git('rm', '-q', '-r', 'notes')
+    await git('commit', '-q', '-m', 'without it')
+    expect(await push('heads/runs/before')).toMatchObject({ code: 0 })
+    const head = (await git('rev-parse', 'HEAD')).trim()
+    expect(await git('ls-remote', 'origin', '*before')).toBe(`${head}\trefs/heads/runs/before\n`)
+  })
+})
+
 describe('a lease', () => {
   test('L4.2 partial: who sees a part clones the part, and what is hidden is in no object of it', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)

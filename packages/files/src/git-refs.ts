@@ -1,18 +1,19 @@
 /**
  * Names as git spells them, and what a push may do to them: branches under `refs/heads/`, snapshots and tags beside
  * them, and `refs/for/<branch>`, which is no name but a way to propose. A branch whose head holds what was forgotten
- * can not be sent and is not shown.
+ * can not be sent and is not shown, and no push makes one.
  * @clause L0.2 L0.5 L1.4
  */
 import { fail } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { createForgetBoundary } from './fetch-plan.ts'
 import { MAIN, MEMORY } from './homes.ts'
-import { readCommit } from './objects.ts'
+import { isErased, readCommit, readTree } from './objects.ts'
 import { validateBranch } from './paths.ts'
 import { keepHead, removeBranch } from './recycle.ts'
 import { getRef, isSnapshot, listRefs, moveRef } from './refs.ts'
-import { createTag, dropTag, getTag, listTags } from './tags.ts'
+import { createTag, dropTag, getTag, listTags, peel } from './tags.ts'
+import { FOLDER, isBlob } from './tree.ts'
 import { walkCommits } from './walk.ts'
 
 export type GitRef = {
@@ -110,10 +111,34 @@ export function checkRef(view: View, home: string, asked: GitName): void {
     fail('PROTECTED', { branch, hint: `git push <remote> HEAD:refs/for/${branch}` })
 }
 
+/**
+ * Refuse what could be pushed and never fetched again, nor pushed to: a head that still holds what was forgotten. Older
+ * commits behind it may.
+ * @param to a commit, or a tag that leads to one
+ * @throws FORGOTTEN with a path of it; NOT_FOUND, OBJECT_DAMAGED
+ */
+export async function checkWhole(view: View, home: string, to: string): Promise<void> {
+  const isCut = await createForgetBoundary(view, home)
+  const { commit } = peel(view, home, to)
+  const { tree } = readCommit(view, home, commit)
+  if (!isCut(tree)) return
+  const hint = 'take it away in a further commit (git rm), then push again'
+  fail('FORGOTTEN', { home, commit, path: forgottenPath(view, home, tree, isCut), hint })
+}
+
 /** What a name stands for now, or null. */
 export function currentOid(view: View, home: string, asked: GitName): string | null {
   if (asked.kind === 'tag') return getTag(view, home, asked.tag)?.oid ?? null
   return getRef(view, home, asked.branch)?.commit ?? null
+}
+
+/** The first one below a folder that holds such. */
+function forgottenPath(view: View, home: string, folder: string, isCut: (tree: string) => boolean): string {
+  for (const { mode, name, oid } of readTree(view, home, folder)) {
+    if (mode === FOLDER && isCut(oid)) return `${name}/${forgottenPath(view, home, oid, isCut)}`
+    if (isBlob({ mode }) && isErased(view, home, oid)) return name
+  }
+  return ''
 }
 
 /** Whether one commit leads back to another. Where clocks ran far backwards it says no, and a head is kept for nothing. */

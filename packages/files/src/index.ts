@@ -52,6 +52,7 @@ export {
   HEAD_REF,
   changeRef,
   checkRef,
+  checkWhole,
   currentOid,
   listGitRefs,
   parseGitName,

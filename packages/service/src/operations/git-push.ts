@@ -10,6 +10,7 @@ import {
   changeRef,
   checkRef,
   checkTips,
+  checkWhole,
   currentOid,
   getHome,
   getRef,
@@ -180,6 +181,7 @@ async function takeIn(work: Work, port: MessagePort): Promise<NodeError | undefi
       const rules = await rulesOf(work, written)
       const history = pack.count === 0 ? checkTips(store, home, tips(), rules) : pack.check(tips(), rules)
       for (const line of open()) judgeSight(work, line, { view: pack.view, history }, written)
+      for (const line of open()) await judgeWhole(home, line, pack.view)
       await conclude(work, history, await storeFor(work, pack, history))
       return undefined
     } finally {
@@ -242,6 +244,17 @@ function judgeSight(
       { branch: branch[asked.kind], meant: asked.branch, shown: asked.kind === 'branch' ? from : null, to },
     )
     if (line.landing === undefined) checkPaths(context.store.view(), home, written)
+  } catch (error) {
+    line.refused = toNodeError(error)
+  }
+}
+
+/** Whether what a name will stand for can be fetched again; of what lands on what is hidden no more is shown than before. */
+async function judgeWhole(home: string, line: Line, pushed: View): Promise<void> {
+  const { asked, landing, to } = line
+  if (to === null || landing !== undefined || asked?.kind === 'proposal') return
+  try {
+    await checkWhole(pushed, home, to)
   } catch (error) {
     line.refused = toNodeError(error)
   }
