@@ -13,7 +13,7 @@ export { streamBlob, writeBlobStream } from './blob-stream.ts'
 export { dropObject } from './stored.ts'
 export { getRef, listRefs, moveRef } from './refs.ts'
 export { commitFiles, setLabel, type CommitFiles, type CommitWords } from './change.ts'
-export { listFiles, readFile, readForDiff, readLog } from './read.ts'
+export { labelAt, listFiles, readFile, readForDiff, readLog } from './read.ts'
 export { validateBranch, validatePath } from './paths.ts'
 export {
   erasedBlobs,

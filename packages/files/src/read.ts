@@ -90,6 +90,21 @@ export function listFiles(
 }
 
 /**
+ * The label in force for a path, of what stands there or would.
+ * @throws NOT_FOUND without the branch, OBJECT_DAMAGED, INVALID_INPUT
+ */
+export function labelAt(
+  view: View,
+  { home, at, path }: ReadAt & { readonly path: string },
+): { readonly label: Label; readonly isThere: boolean } {
+  const { tree } = readCommit(view, home, resolveCommit(view, home, at))
+  return {
+    label: labelsOf(view, home, tree)(path),
+    isThere: entryAt(view, home, tree, validatePath(path)) !== undefined,
+  }
+}
+
+/**
  * Commits from newest to oldest, as `git log` has them.
  * @param input `limit` commits at most
  * @throws NOT_FOUND, OBJECT_DAMAGED

@@ -15,6 +15,7 @@ import {
   commitFiles,
   getHome,
   getRef,
+  labelAt,
   listFiles,
   listRefs,
   readCommit,
@@ -75,9 +76,9 @@ function labelWritten(tx: Transaction, context: Context, { label, path, ...input
   if (label === undefined && session.integrity !== 'external') return undefined
   // a new branch begins as `main` is
   const at = getRef(tx, home, input.branch) === undefined ? 'main' : input.branch
-  const before = listFiles(tx, { home, at, recursive: true }).find((item) => item.path === path)
-  const next = label === undefined ? (before?.label ?? OWNER_PRIVATE) : parseLabel(label)
-  if (before !== undefined && formatLabel(joinLabels([before.label, next])) !== formatLabel(next))
+  const before = labelAt(tx, { home, at, path })
+  const next = label === undefined ? before.label : parseLabel(label)
+  if (before.isThere && formatLabel(joinLabels([before.label, next])) !== formatLabel(next))
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
   return joinLabels([next, session])
 }
