@@ -170,10 +170,13 @@ const leaseAsked = (context: Context, home: string, branch: string, clearance: C
 function wishOf(context: Context, home: string, clearance: Clearance, input: Offer): Wish {
   const parent =
     nodeChain(context.view).at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
+  const lease = leaseAsked(context, home, handoffBranch('*'), clearance, input)
+  // what can not be is not asked for
+  lentOf(context.view, context, parent, lease)
   return {
     operation: 'handoff.offer',
     to: { name: trusted(context.view, input.did)?.name ?? `agent ${input.agent}`, did: input.did },
-    lease: leaseAsked(context, home, handoffBranch('*'), clearance, input),
+    lease,
     ttl_ms: input.ttl_ms ?? DEFAULT_TTL_MS,
     parent: grantHash(parent),
     content: `sha256:${hexOf(input)}`,
@@ -192,12 +195,7 @@ function mint(
   const parent = nodeChain(tx)
   const root = parent.at(-1) ?? fail('LEASE_REQUIRED', { reason: 'the owner granted this node nothing' })
   const asked = leaseAsked(context, home, handoffBranch(id), clearance, input)
-  const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
-  const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
-  // what the caller may not do the node does not lend it
-  const both = meet(own, caller)
-  const common = both === null ? null : meet(both, asked)
-  const lease = withLeft(tx, context, common ?? fail('SCOPE_EXCEEDED', { field: 'locations' }))
+  const lease = lentOf(tx, context, root, asked)
   const grant = signGrant(
     draftGrant({
       type: 'single',
@@ -238,6 +236,15 @@ function mint(
     clearance,
     now,
   )
+}
+
+/** What of a lease the caller may lend: what the caller may not do the node does not lend it. @throws SCOPE_EXCEEDED */
+function lentOf(view: View, context: Context, root: Grant, asked: Lease): Lease {
+  const caller = context.principal.lease ?? fail('LEASE_REQUIRED')
+  const own = leaseOf(root) ?? fail('LEASE_REQUIRED', { reason: 'the grant of this node holds no lease' })
+  const both = meet(own, caller)
+  const common = both === null ? null : meet(both, asked)
+  return withLeft(view, context, common ?? fail('SCOPE_EXCEEDED', { field: 'locations' }))
 }
 
 /** A budget that goes along is what is left of the caller's. */

@@ -253,3 +253,12 @@ test('attack 27: what an agent makes of a message of another node may come from 
   const { task } = await house.owned<{ task: Task }>('agents.send', { agent: 'clerk', params })
   expect(await labelOf(task)).toBe('agent')
 })
+
+test('attack 27: what a peer answers to work that was handed to it taints whoever asked', async () => {
+  const { nas, friend, clean } = await both()
+  const offer = { did: friend.key.did, agent: 'clerk', text: 'echo' }
+  expect(await codeOf(nas.service.perform(clean, 'handoff.offer', offer))).toBe('done')
+  expect(taintOf(nas.store.view(), clean.hash)).toMatchObject({ label: 'public:external' })
+  const shy = await holdingIn(nas, { ...LEASE, external: 'deny' })
+  expect(await codeOf(nas.service.perform(shy, 'handoff.offer', offer))).toBe('DENIED')
+})
