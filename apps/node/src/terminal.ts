@@ -1,5 +1,5 @@
 /** How the command talks: one JSON line or plain text, errors with what to do next, a line of progress, a question. */
-import { EXIT, delay, toNodeError, type NodeError } from '@csb/core'
+import { EXIT, delay, toNodeError, turn, type NodeError } from '@csb/core'
 import { isPlain } from '@csb/node'
 import { hintFor, messageFor, t } from './texts.ts'
 
@@ -122,14 +122,32 @@ export async function askSecret(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
   // loaded only when somebody is asked: it is slow to load
   const { isCancel, password } = await import('@clack/prompts')
-  const answer = await password({ message: question })
+  const answer = await whileOpen((signal) => password({ message: question, signal }))
   return isCancel(answer) ? undefined : answer
 }
 
-/** Ask for a word that has to be typed; there is no answer that Enter gives. Undefined where there is nobody to ask. */
+/**
+ * Ask for a word that has to be typed; there is no answer that Enter gives. Undefined where there is nobody to ask, empty
+ * where the person broke it off or ended the input.
+ */
 export async function askWord(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
   const { isCancel, text } = await import('@clack/prompts')
-  const answer = await text({ message: question, output: process.stderr })
+  const answer = await whileOpen((signal) => text({ message: question, output: process.stderr, signal }))
   return isCancel(answer) ? '' : answer
+}
+
+/** An input that ends, as by Ctrl-D, is paused and answers nothing any more: the question is broken off then. */
+async function whileOpen<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ended = new AbortController()
+  let isAnswered = false
+  // an answer pauses it too, and is known a turn later
+  const breakOff = () => void turn().then(() => (isAnswered ? undefined : ended.abort()))
+  process.stdin.once('pause', breakOff)
+  try {
+    return await ask(ended.signal)
+  } finally {
+    isAnswered = true
+    process.stdin.off('pause', breakOff)
+  }
 }

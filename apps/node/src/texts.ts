@@ -245,7 +245,7 @@ const EN = {
   'gate.digest': 'digest of the card that was looked at, whole',
   'gate.done.approved': 'Approved {card}. Commit {commit}.',
   'gate.done.rejected': 'Rejected {card}. Nothing was done.',
-  'gate.left': 'Nothing was decided.',
+  'gate.left': 'Nothing was decided. The card stays open: csb gate show {card}',
   'gate.question.approve': 'To approve type {word}. Anything else leaves it open:',
   'gate.question.reject': 'To reject type {word}. Anything else leaves it open:',
   'gate.word.approve': 'approve',

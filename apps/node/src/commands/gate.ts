@@ -84,7 +84,7 @@ async function decideOn({ client, desk, out, isJson }: Stand, id: string, decisi
     if (isJson) fail('INVALID_INPUT', { reason: 'no_terminal', card: id, decision })
     out.notice(cardText(review, SHOWN_CHANGES))
     if (!(await isMeant(review, decision))) {
-      out.answer({ card: id, outcome: 'left' }, t('gate.left'))
+      out.answer({ card: id, outcome: 'left' }, t('gate.left', { card: id }))
       return
     }
   }
