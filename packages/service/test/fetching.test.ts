@@ -172,3 +172,13 @@ describe('a fetch', () => {
     letGo()
   })
 })
+
+test('an export whose right ends, or that nobody wants any more, does not look as if it were whole', async () => {
+  const house = await createHouse()
+  const stopped = new AbortController()
+  const events = house.service.open(house.owning, 'files.export', {}, { signal: stopped.signal })
+  const took = async () => {
+    for await (const _ of events) stopped.abort()
+  }
+  await expect(took()).rejects.toBeInstanceOf(Error)
+})

@@ -74,7 +74,7 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
   )
   yield { kind: 'begun', export: id, home, bytes, objects, offset }
   for await (const part of streamExport(store, begun, sources, offset)) {
-    if (context.signal.aborted) return
+    context.signal.throwIfAborted()
     yield { kind: 'bytes', bytes: part }
   }
 }
