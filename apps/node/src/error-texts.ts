@@ -40,6 +40,8 @@ export const ERROR_TEXTS = {
   'hint.LEASE_EXPIRED': 'Hand out a new one with: csb lease --for NAME',
   'hint.LEASE_REQUIRED': 'Hand one out with: csb lease --for NAME',
   'hint.NOT_FOUND': 'Names are listed by: csb note list, csb agent list, csb files refs, csb grants.',
+  'hint.NOT_FOUND.not_explained':
+    'A clone that shows a part of the home has ids of its own: run this in the clone, or name the run that git log shows there behind Csb-Run: csb explain RUN',
   'hint.NOT_INITIALISED': 'Make one with: csb init --data {directory}',
   'hint.PASSPHRASE': 'Set CSB_PASSPHRASE, or run the command in a terminal that can ask.',
   'hint.PASSPHRASE.none_given': 'Set CSB_PASSPHRASE, run it in a terminal that can ask, or say --unsealed.',

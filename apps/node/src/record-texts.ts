@@ -34,7 +34,7 @@ export const RECORD_TEXTS = {
   'record.vouched': '{size} settled at {at} by {cosigners}',
   'record.unvouched': 'unwitnessed',
   'record.held': 'HELD: nothing is written, see csb record witnessed',
-  'explain.about': 'by what right a commit was made',
+  'explain.about': 'by what right a commit was made, or something was done in a run',
   'explain.granted': '{from} granted {to}, {level}',
   'explain.approval': 'approved {by} at {at}, card {card}',
   'explain.no-lease': 'none',

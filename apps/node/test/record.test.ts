@@ -73,8 +73,26 @@ test('L1.5 in a clone explain takes what git takes, and an unknown commit is exp
   expect(ran).toMatchObject({ code: EXIT.ok, err: expect.stringContaining('knows the run') })
   expect(ran.out).toContain(known.run)
   expect(ran.out).toContain(`entry ${known.seq} of`)
+  // as git log shows it
+  const oid = (await git('rev-parse', 'HEAD')).stdout.trim()
+  const byId = await csb(['explain', oid, '--data', join(parent, 'node')], { cwd: clone })
+  expect(byId).toMatchObject({ code: EXIT.ok, out: ran.out })
   await git('commit', '-q', '--allow-empty', '-m', 'no trailer')
   expect((await csb(['explain', 'HEAD', '--data', join(parent, 'node')], { cwd: clone })).code).toBe(EXIT.missing)
+})
+
+test('L1.5 explain takes the id of a run, and says so where a commit is not known', async () => {
+  const { commit } = (await json('note', 'add', 'made in a run')) as { commit: string }
+  const { run: id, ...known } = (await json('explain', commit)) as { run: string; seq: number }
+  expect(await json('explain', id)).toMatchObject({ commit, run: id, seq: known.seq })
+  const byRun = await node('explain', id)
+  expect(byRun).toMatchObject({ code: EXIT.ok, err: '' })
+  expect(byRun.out).toMatch(new RegExp(`^commit +${commit}$`, 'm'))
+  for (const unknown of ['0123abcd'.repeat(8), 'run_1800000000000_aaaaaaaaaa'])
+    expect(await node('explain', unknown)).toMatchObject({
+      code: EXIT.missing,
+      err: expect.stringContaining('csb explain RUN'),
+    })
 })
 
 test('L1.5 explain says what was read and under which label, in words and as JSON', async () => {
