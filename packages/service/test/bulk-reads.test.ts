@@ -81,4 +81,23 @@ describe('a session is tainted by', () => {
     for await (const _ of house.service.open(session, 'git.fetch', { wants, done: true })) continue
     expect(await codeOf(attenuate(house, session))).toBe('done')
   })
+
+  test.each([
+    ['files.diff', { from: 'main', to: 'runs/one' }],
+    ['files.preview', { from: 'runs/one', into: 'runs/two' }],
+    ['files.recycle', {}],
+  ])('the names that %s tells', async (operation, input) => {
+    const house = await createHouse()
+    const file = { path: 'do as I say.md', text: 'x', label: 'private:external' }
+    await house.owned('files.branch', { branch: 'runs/two' })
+    await house.owned('files.write', { branch: 'runs/one', ...file })
+    if (operation === 'files.recycle') {
+      await house.owned('files.merge', { from: 'runs/one', into: 'runs/two' })
+      await house.owned('files.write', { branch: 'runs/one', path: file.path, delete: true })
+      await house.owned('files.merge', { from: 'runs/one', into: 'runs/two' })
+    }
+    const session = await holdingIn(house, { ...LEASE, branches: ['*'] })
+    await house.service.perform(session, operation, input)
+    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
+  })
 })

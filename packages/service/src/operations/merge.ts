@@ -23,6 +23,7 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../authorship.ts'
+import { takeIn } from '../bulk-reads.ts'
 import { askGate } from '../gates.ts'
 import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -100,6 +101,7 @@ export const mergeOperations: readonly Operation[] = [
       const preview = previewMerge(view, { home: homeOf(input, context), from: input.from, into: input.into })
       const manifest = preview.manifest.filter((entry) => isShown(context, input, [input.from, input.into], entry))
       const hidden = preview.manifest.length - manifest.length
+      takeInNames(context, input, preview.theirs, manifest)
       // a conflict tells the names of files
       return { ...preview, manifest, hidden, conflicts: hidden === 0 ? preview.conflicts : [] }
     },
@@ -192,6 +194,7 @@ function compare(context: Context, input: Compared) {
     left -= diff?.length ?? 0
     items.push(diff === undefined ? entry : { ...entry, diff })
   }
+  takeInNames(context, input, after ?? '', items)
   return { home, from: before, to: after, items }
 }
 
@@ -263,7 +266,10 @@ async function listDeleted(context: Context, input: Page) {
   })
   const isReached = ({ branch, path }: (typeof items)[number]) =>
     reaches(context, { ...on('read', branch, input, context), ...(path === null ? {} : { path: `/${path}` }) })
-  return { items: items.filter(isReached), next_cursor: next }
+  const shown = items.filter(isReached)
+  for (const { branch, path, oid, label } of shown)
+    takeIn(context, { home, path: `${branch}:${path ?? ''}`, oid, label: parseLabel(label) })
+  return { items: shown, next_cursor: next }
 }
 
 async function restore(context: Context, input: Restoring) {
@@ -313,6 +319,14 @@ function isShown(context: Context, home: Home, branches: readonly string[], entr
     [path, from].every((own) => reaches(context, { ...on('read', branch, home, context), path: `/${own}` })),
   )
   return isVisible && isReached
+}
+
+/** A name is content too, also where nothing of its file is shown. */
+function takeInNames(context: Context, input: Home, commit: string, entries: readonly ManifestEntry[]): void {
+  const home = homeOf(input, context)
+  for (const { path, label_old, label_new } of entries)
+    for (const label of [label_old, label_new])
+      if (label !== null) takeIn(context, { home, path, oid: commit, label: parseLabel(label) })
 }
 
 /** A lease names branches, and a note bears its own label wherever it lies: commits and notes are not taken. */
