@@ -43,7 +43,7 @@ async function atTerminal(args: readonly string[], question: string, typed: stri
   const exited = once(child, 'exit') as Promise<[number]>
   let out = ''
   child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()))
-  await until(() => out.includes(question), 20_000, 'it asks')
+  await until(() => out.includes(question), 30_000, 'it asks')
   child.stdin.write(typed)
   const [code] = await exited
   return { code, out }
