@@ -56,11 +56,12 @@ const ownStatus = ({ store, key, clock }: Pick<Parts, 'store' | 'key' | 'clock'>
  * @param from did of a peer that may know them as well, asked first
  */
 export async function refreshStatuses(parts: Parts, chain: Chain, from?: string): Promise<void> {
-  for (const source of [from, undefined]) {
+  if (from !== undefined) {
     const aging = agingKeys(parts, chain)
-    if (source === undefined) await Promise.all(aging.map((did) => ask(parts, did, [did], chain)))
-    else if (aging.length > 0) await ask(parts, source, aging, chain)
+    if (aging.length > 0) await ask(parts, from, aging, chain)
   }
+  // those it did not know of, by themselves
+  await Promise.all(agingKeys(parts, chain).map((did) => ask(parts, did, [did], chain)))
 }
 
 function agingKeys({ store, clock, key }: Parts, chain: Chain): string[] {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS, createFakeClock, until, type FakeClock, type Grant } from '@csb/core'
 import { grantHash, isRevoked, signRevocation, trust } from '@csb/authority'
 import { startJobs } from '../src/index.ts'
-import { handedFooting, whileHeld } from '../src/freshness.ts'
+import { handedFooting, refreshStatuses, whileHeld } from '../src/freshness.ts'
 import { HOUR, NOW, attach, codeOf, createHouse, messageOf, wordsOf, type House, type Task } from './house.ts'
 import { createNetwork, type Network } from './network.ts'
 
@@ -194,6 +194,20 @@ describe('L1.3 a lease at a peer', () => {
     await nas.owned('authority.revoke', signRevocation({ target: grantHash(handed.grant), now: NOW }, nas.owner))
     await writeFile(gate, '')
     expect(await refused).toMatchObject({ code: 'LEASE_REVOKED' })
+  })
+
+  test('L1.3 a status key that does not answer is asked once, not waited for twice', async () => {
+    const { nas, speaker, network, grant, clock } = await stage()
+    clock.advance(MAX_AGE_MS)
+    network.away.add(nas.key.did)
+    const asked: string[] = []
+    const { peers } = speaker.parts
+    const session: typeof peers.session = (did, ...rest) => {
+      asked.push(did)
+      return peers.session(did, ...rest)
+    }
+    await refreshStatuses({ ...speaker.parts, peers: { ...peers, session } }, [grant])
+    expect(asked).toEqual([nas.key.did])
   })
 
   test('L1.3 is not begun at the peer where it ended while it waited for its turn', async () => {
