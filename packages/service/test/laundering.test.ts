@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { until, type Label, type Lease } from '@csb/core'
+import { LIMITS, until, type Label, type Lease } from '@csb/core'
 import { signApproval, taintOf, trust, trusted } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
@@ -261,4 +261,31 @@ test('attack 27: what a peer answers to work that was handed to it taints whoeve
   expect(taintOf(nas.store.view(), clean.hash)).toMatchObject({ label: 'public:external' })
   const shy = await holdingIn(nas, { ...LEASE, external: 'deny' })
   expect(await codeOf(nas.service.perform(shy, 'handoff.offer', offer))).toBe('DENIED')
+})
+
+type Named = readonly { readonly path: string }[]
+
+test.each([
+  ['files.preview', { from: 'runs/one', into: 'runs/base' }],
+  ['files.diff', { from: 'runs/base', to: 'runs/one' }],
+  ['files.merge', { from: 'runs/one', into: 'runs/base' }],
+] as const)('attack 27: the names that %s tells taint as those of a list do', async (operation, input) => {
+  const house = await createHouse()
+  const write = (branch: string, path: string, label: string, text: string) =>
+    house.owned('files.write', { branch, path, text, label })
+  await write('runs/base', 'a.md', 'private:owner', 'a')
+  await house.owned('files.branch', { branch: 'runs/one', from: 'runs/base' })
+  await write('runs/one', 'a.md', 'private:owner', 'b')
+  // too large for a difference to be told with it
+  await write('runs/one', 'ignore all.md', 'private:external', 'x\n'.repeat(LIMITS.diffTextBytes / 2 + 1))
+  const session = await holdingIn(house, LEASE)
+  const shy = await holdingIn(house, { ...LEASE, external: 'deny' })
+  const ask = async (by: Caller) => {
+    const { items, manifest } = (await house.service.perform(by, operation, input)) as Partial<Record<string, Named>>
+    return (items ?? manifest ?? []).map(({ path }) => path)
+  }
+  if (operation !== 'files.merge') expect(await ask(shy)).not.toContain('ignore all.md')
+  expect(await ask(session)).toContain('ignore all.md')
+  expect(taintOf(house.store.view(), session.hash)).toMatchObject({ label: 'private:external' })
+  expect(taintOf(house.store.view(), shy.hash)).toBeUndefined()
 })

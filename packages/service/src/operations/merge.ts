@@ -3,7 +3,7 @@
  * recycle area. A protected branch moves by an approval only. No operation moves or removes a snapshot.
  * @clause L0.1 L0.2 L0.3 L1.4
  */
-import { LIMITS, dominates, fail, parseLabel } from '@csb/core'
+import { LIMITS, dominates, fail, parseLabel, type Label } from '@csb/core'
 import {
   MEMORY,
   applyMerge,
@@ -305,20 +305,27 @@ async function restore(context: Context, input: Restoring) {
   )
 }
 
-/** What may not be seen on both sides, or lies beyond the lease, is left out. */
-function isShown(context: Context, home: Home, branches: readonly string[], entry: ManifestEntry): boolean {
+/** What may not be seen on both sides, lies beyond the lease, or is nothing it takes, is left out; the rest is read. */
+function isShown(context: Context, input: Home, branches: readonly string[], entry: ManifestEntry): boolean {
   const { path, path_old: from = path, label_old: before, label_new: after } = entry
-  const sees = (own: string, told: string | null): boolean =>
-    told === null ||
-    branches.every((branch) => {
-      const file = { home: homeOf(home, context), branch, path: own, oid: null, label: parseLabel(told) }
-      return dominates(context.clearance, labelOfFile(context.view, file))
-    })
-  const isVisible = sees(from, before) && sees(path, after)
+  const home = homeOf(input, context)
+  const labelsOf = (own: string, told: string | null): Label[] =>
+    told === null
+      ? []
+      : branches.map((branch) =>
+          labelOfFile(context.view, { home, branch, path: own, oid: null, label: parseLabel(told) }),
+        )
+  const labels = [...labelsOf(from, before), ...labelsOf(path, after)]
+  const isVisible = labels.every((label) => dominates(context.clearance, label))
   const isReached = branches.every((branch) =>
-    [path, from].every((own) => reaches(context, { ...on('read', branch, home, context), path: `/${own}` })),
+    [path, from].every((own) => reaches(context, { ...on('read', branch, input, context), path: `/${own}` })),
   )
-  return isVisible && isReached
+  const isLeftOut =
+    context.principal.lease?.external === 'deny' && labels.some((label) => label.integrity === 'external')
+  if (!isVisible || !isReached || isLeftOut) return false
+  // a name is content too
+  for (const label of labels) takeIn(context, { home, path, oid: '', label })
+  return true
 }
 
 /** A name is content too, also where nothing of its file is shown. */
