@@ -11,7 +11,10 @@ export const ERROR_TEXTS = {
   'message.PASSPHRASE.wrong': 'The passphrase is wrong.',
   'message.PASSPHRASE.sealed_already': "The owner's key is sealed already.",
   'message.INVALID_INPUT.not_a_folder': 'What --data names is a file. The data of a node is a folder.',
+  'message.INVALID_INPUT.not_an_archive': 'That is a folder. A home is taken in from one file.',
   'message.INVALID_INPUT.no_terminal': 'There is no terminal to ask at, so nothing was decided.',
+  'message.GRANT_INVALID.already_used': 'The card {card} was decided before: it is {state}.',
+  'message.ALREADY_HERE': 'That home is here already: {home}. Nothing was taken in.',
   'message.GRANT_INVALID.key_elsewhere': "The owner's key was changed elsewhere, and this folder has the one before.",
   'message.CONFIG_INVALID.missing': 'That folder holds keys of a node, and its identity.json is missing.',
 
@@ -35,6 +38,7 @@ export const ERROR_TEXTS = {
     'Leave --host out, or say --insecure where nobody can listen in, or a proxy with TLS stands in front.',
   'hint.INTERNAL': 'If it comes again, run it with CSB_LOG_LEVEL=debug and report what it says.',
   'hint.INVALID_INPUT.not_a_folder': 'Name a folder with --data, or leave it out.',
+  'hint.INVALID_INPUT.not_an_archive': 'Name the file that csb files export made. Notes of a folder: csb import FOLDER',
   'hint.INVALID_INPUT.no_terminal':
     'Run it in a terminal. Or read csb gate show {card}, and say: csb gate {decision} {card} --yes --digest DIGEST',
   'hint.LEASE_EXPIRED': 'Hand out a new one with: csb lease --for NAME',
@@ -57,6 +61,8 @@ export const ERROR_TEXTS = {
   'hint.RECORD_HELD': 'See why with: csb record witnessed. After a restored backup: csb record resume --after-restore',
   'hint.GRANT_INVALID.holder_mismatch':
     'It was made out to somebody else. csb grants marks with * what this node or its owner may pass on.',
+  'hint.GRANT_INVALID.already_used': 'What became of it: csb gate show {card}. What waits: csb gate list',
+  'hint.ALREADY_HERE': 'See what it holds with: csb files refs --home {home}',
   'hint.GRANT_INVALID.key_elsewhere':
     'Stop the node and take the key from where the change was made: csb key take DIR. See: csb key show',
   'hint.SCOPE_EXCEEDED': 'See what is granted with: csb grants',

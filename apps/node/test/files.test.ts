@@ -141,9 +141,11 @@ describe('csb files', () => {
     expect(JSON.parse(json.out)).toMatchObject({ file: archive('json') })
     // what goes wrong is told after the line, and nothing moves after it
     const again = await at(terminal, 'import', archive('shown'))
-    expect(again.code).toBe(EXIT.unreachable)
+    expect(again.code).toBe(EXIT.input)
     const said = again.err.split(MOVED)
     expect(said.at(-2)).toMatch(/^Importing/)
-    expect(said.at(-1)).toMatch(/^csb: It changed meanwhile/)
+    expect(said.at(-1)).toMatch(/^csb: That home is here already: home_/)
+    const tree = await at({}, 'import', folder)
+    expect([tree.code, tree.err]).toEqual([EXIT.input, expect.stringContaining('That is a folder.')])
   })
 })

@@ -52,7 +52,7 @@ const CASES: readonly Case[] = [
   { name: 'files gc' },
   { name: 'files export', args: () => [join(parent, 'home.tar')] },
   // it is here already
-  { name: 'files import', args: () => [join(parent, 'home.tar')], code: EXIT.unreachable },
+  { name: 'files import', args: () => [join(parent, 'home.tar')], code: EXIT.input },
   { name: 'explain', args: () => [answer('files put', 'commit')] },
   { name: 'agent attach', args: () => ['clerk', '--', ...agent] },
   { name: 'agent list' },

@@ -144,7 +144,7 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
   const time = effectiveNow(tx, now)
   const approval = readApproval(deciding.approval, { node, owner: entry.card.owner.did, now: time, decision })
   if (entry.state === 'void') fail('GATE_STALE', { card: id, field: entry.field })
-  if (entry.state !== 'open') refuse('already_used', { field: 'card' })
+  if (entry.state !== 'open') refuse('already_used', { field: 'card', card: id, state: entry.state })
   const { approver: holder, nonce, expires_at } = approval.gate
   if (isReplayed(tx, { holder, nonce })) refuse('replayed', { field: 'nonce' })
   const other = differing(approval, entry.card)

@@ -50,6 +50,7 @@ export const ERRORS = {
   NOT_FOUND: row('There is no such thing here, or it is not yours to see.', 404, -32001, EXIT.missing),
   FORGOTTEN: row('That was forgotten and does not come back.', 410, -32021, EXIT.missing),
   CONFLICT: row('It changed meanwhile. Read it again and retry.', 409, -32022, EXIT.unreachable, true),
+  ALREADY_HERE: row('That is here already, and stays as it is.', 409, -32045, EXIT.input),
   TASK_NOT_CANCELABLE: row('That task has already ended.', 400, -32002, EXIT.input),
   UNSUPPORTED_OPERATION: row('That operation is not supported for this task or agent.', 400, -32004, EXIT.input),
   AGENT_FAILED: row('The agent ended with an error. The details say how.', 502, -32006, EXIT.fault, true),

@@ -46,8 +46,8 @@ const STAGED = ['object', 'piece', 'deltaChild', 'foreignRecord'] as const
 
 /**
  * @param source the archive's bytes, in pieces of any size
- * @throws MALFORMED where it is no whole archive that was not changed; CONFLICT where the home is here already;
- *   TOO_LARGE, DISK_FULL
+ * @throws MALFORMED where it is no whole archive that was not changed; ALREADY_HERE where the home is
+ *   here; CONFLICT where another import of it has begun since; TOO_LARGE, DISK_FULL
  * @clause L0.4
  */
 export async function importArchive(
@@ -209,7 +209,7 @@ function checkHeads(store: Store, held: HeldLines, { check, order }: Arrival): v
 /** The home as it was, in one batch. */
 async function appear(tx: Transaction, held: HeldLines, rules: ImportRules): Promise<void> {
   const { home } = held
-  if (tx.has(key('home', home.id))) fail('CONFLICT', { reason: 'that home is here already', home: home.id })
+  if (tx.has(key('home', home.id))) fail('ALREADY_HERE', { home: home.id })
   tx.del(incomingKey(home.id))
   tx.putJson(key('home', home.id), home)
   for (const { branch, ...ref } of held.refs) tx.putJson(key('ref', home.id, branch), ref)
@@ -223,7 +223,7 @@ async function appear(tx: Transaction, held: HeldLines, rules: ImportRules): Pro
 async function beginImport(store: Store, home: Home): Promise<string> {
   const session = toHex(random(16))
   await store.transact((tx) => {
-    if (tx.has(key('home', home.id))) fail('CONFLICT', { reason: 'that home is here already', home: home.id })
+    if (tx.has(key('home', home.id))) fail('ALREADY_HERE', { home: home.id })
     tx.putJson(incomingKey(home.id), { hash: home.hash, session })
   })
   await dropStaged(store, home.id, session)
@@ -259,7 +259,7 @@ async function dropStaged(store: Store, home: string, session: string): Promise<
   }
 }
 
-/** @throws CONFLICT where another import of the home has begun since, or the home is here */
+/** @throws CONFLICT where another import of the home has begun since, or has made it */
 function requireSession(tx: Transaction, home: string, session: string): void {
   const found = tx.getJson<{ session?: unknown }>(incomingKey(home))
   if (found?.session !== session) fail('CONFLICT', { reason: 'another import of that home has begun', home })

@@ -219,7 +219,7 @@ describe('archives that are not what they claim', () => {
     await expect(taken(store, Buffer.concat([archive, Buffer.from([0])]))).rejects.toMatchObject({ code: 'MALFORMED' })
     expect(await snapshot(store)).toEqual(before)
     await taken(store, archive)
-    await expect(taken(store, archive)).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(taken(store, archive)).rejects.toMatchObject({ code: 'ALREADY_HERE' })
     expect((await listHomes(store.view())).map(({ id }) => id)).toContain(node.home.id)
   })
 

@@ -62,7 +62,7 @@ export async function exportToFile(client: Client, { file, home, resume, onProgr
 }
 
 /**
- * @throws NOT_FOUND where there is no such file; what the node answers
+ * @throws NOT_FOUND where there is no such file, INVALID_INPUT where it is a folder; what the node answers
  * @clause L0.4
  */
 export async function importFromFile(
@@ -71,6 +71,7 @@ export async function importFromFile(
   onProgress: (bytes: number, of: number) => void,
 ): Promise<Imported> {
   const total = (await sizeOf(file)) ?? fail('NOT_FOUND', { file })
+  if ((await stat(file)).isDirectory()) fail('INVALID_INPUT', { reason: 'not_an_archive', file })
   const source = async function* (): AsyncGenerator<Uint8Array> {
     let sent = 0
     for await (const chunk of createReadStream(file) as AsyncIterable<Uint8Array>) {

@@ -151,7 +151,9 @@ test('a rejection is signed, recorded, and final', async () => {
     card: card.id,
     outcome: 'rejected',
   })
-  await expect(approve(rig, card)).rejects.toMatchObject({ details: { reason: 'already_used' } })
+  await expect(approve(rig, card)).rejects.toMatchObject({
+    details: { reason: 'already_used', card: card.id, state: 'rejected' },
+  })
   const { items } = await rig.person.call<Tail>('record.tail', { limit: 2 })
   expect(items[1]?.payload.effect).toMatchObject({ card: card.id, outcome: 'rejected' })
   expect(await labelNow()).toBe('private')

@@ -209,7 +209,12 @@ describe('files', () => {
     'a path that is none is refused: %j',
     async (path) => {
       const house = await createHouse()
-      expect(['INVALID_INPUT', 'SCOPE_EXCEEDED']).toContain(await codeOf(put(house, 'runs/a', path)))
+      await expect(put(house, 'runs/a', path)).rejects.toMatchObject({
+        code: 'INVALID_INPUT',
+        details: { reason: expect.any(String) as string },
+      })
+      const label = { branch: 'runs/a', path, label: 'sealed' }
+      expect(await codeOf(house.owned('files.label', label))).toBe('INVALID_INPUT')
       expect(getRef(house.store.view(), house.home, 'runs/a')).toBeUndefined()
     },
   )

@@ -173,13 +173,14 @@ export const filesOperations: readonly Operation[] = [
     input: 'FilesWrite',
     kind: 'write',
     open: 'lease',
+    // a path that is none is no question of rights
     needs: (input: Write, parts) => ({
-      ...reading(input, parts),
+      ...reading({ ...input, path: validatePath(input.path) }, parts),
       action: 'write' as const,
       label: input.label === undefined ? OWNER_PRIVATE : parseLabel(input.label),
     }),
     run: (context: Context, input: Write) => {
-      const path = validatePath(input.path)
+      const { path } = input
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
       const bytes = bytesOf(input)

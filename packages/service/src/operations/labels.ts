@@ -24,7 +24,7 @@ export const labelOperations: readonly Operation[] = [
       location: locationOf(parts, homeOf(input, parts)),
       action: 'write' as const,
       branch: input.branch,
-      path: `/${input.path}`,
+      path: `/${validatePath(input.path)}`,
     }),
     run: (context: Context, input: OfFile) => labelFile(context, input),
   },
@@ -45,8 +45,7 @@ export const labelOperations: readonly Operation[] = [
 
 async function labelFile(context: Context, input: OfFile) {
   const home = homeOf(input, context)
-  const { branch } = input
-  const path = validatePath(input.path)
+  const { branch, path } = input
   if (branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes bear their own labels' })
   const label = parseLabel(input.label)
   const { base, files } = previewRelabel(context.view, { home, branch, path, label })
