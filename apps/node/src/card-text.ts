@@ -17,6 +17,8 @@ const TEXT_LINES = 60
 /** Deletions and labels are looked at first. */
 const ORDER = ['delete', 'label', 'change', 'rename', 'add']
 const DIGEST_CHARS = 19
+/** The label of no reads at all. */
+const UNREAD = 'public:owner'
 /** The mode by which git spells one. */
 const SUBMODULE = '160000'
 
@@ -115,8 +117,8 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
       run: inline(run ?? '-'),
       actor: actor === null ? '-' : quoted(actor.name, actor.did),
       commits,
-      reads,
-      label: inline(label),
+      reads: reads === 0 ? t('gate.maker.nothing') : t('gate.maker.reads', { reads }),
+      label: reads === 0 && label === UNREAD ? '' : t('gate.maker.label', { label: inline(label) }),
     }),
     ...outside.map((read) => t('gate.outside', { path: quote(read.path), label: inline(read.label) })),
     ...(further > 0 ? [t('gate.more-outside', { count: further })] : []),

@@ -16,7 +16,7 @@ export const RECORD_TEXTS = {
   'record.prove.done': 'Written to {file}. Anybody verifies it with: csb record verify --proof {file}',
   'record.export.about': 'write every entry as a line of JSON, and the checkpoint last',
   'record.export.out': 'file to write; default: print it',
-  'record.export.done': '{entries} entries written to {file}.',
+  'record.export.done': '{entries|entry|entries} written to {file}.',
   'record.export.progress': 'Exporting',
   'record.witnessed.about': 'whose records this node vouches for, and what contradicts',
   'record.witnessed.none': 'This node vouches for no record.',
@@ -39,7 +39,7 @@ export const RECORD_TEXTS = {
   'explain.approval': 'approved {by} at {at}, card {card}',
   'explain.no-lease': 'none',
   'explain.nothing': 'nothing',
-  'explain.erased': 'erased ({count} things); that an entry of this form stood there is still proved',
+  'explain.erased': 'erased ({count|thing|things}); that an entry of this form stood there is still proved',
   'explain.read': '{path}  {label}',
   'explain.more': '… and {count} more, all of them with --json',
   'explain.lost': '… and {count} that the record can not name any more: the snapshot they stand in can not be read',
@@ -47,7 +47,7 @@ export const RECORD_TEXTS = {
   'explain.no-commit': 'none',
   'explain.basis': 'word of  {id} {hash}',
   'explain.text':
-    'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}\n{chain}\nread     {reads}\n{record}',
+    'commit   {commit}\ndone     {operation} at {at} by {actor}\nrun      {run}\nlease    {lease}{chain}\nread     {reads}\n{record}',
   'explain.record': 'record   entry {seq} of {size}, root {root}\nvouched  {vouched}',
   'explain.imported':
     'record   entry {seq} of the record of {node}: imported evidence, came with {home}\nchecked  {checked}; {payload}; that the entry stands in that record is not proved here',

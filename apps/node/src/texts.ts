@@ -125,7 +125,7 @@ const EN = {
 
   'import.about': 'take in Markdown or text, an Obsidian vault, or a chat',
   'import.progress': 'Taking in notes: {count}',
-  'import.done': '{created} notes taken in, {kept} were here already, {skipped} files skipped.',
+  'import.done': '{created|note|notes} taken in, {kept|was|were} here already, {skipped|file|files} skipped.',
   'import.warned': '  {path}: {warnings}',
   'import.skipped': '  skipped {path}: {reason}',
 
@@ -162,7 +162,7 @@ const EN = {
   'files.restored': 'Restored {path} on {branch}: {commit}.',
   'files.fsck.about': 'check every object, and name what needs a damaged one',
   'files.fsck.progress': 'Checking',
-  'files.fsck.done': '{objects} objects checked, {unneeded} of them needed by nothing.',
+  'files.fsck.done': '{objects|object|objects} checked, {unneeded} of them needed by nothing.',
   'files.fsck.damaged': '{reason} {oid}',
   'files.fsck.paths': '  paths     {names}',
   'files.fsck.commits': '  commits   {names}',
@@ -171,7 +171,7 @@ const EN = {
   'files.fsck.cut': '  and more',
   'files.gc.about': 'remove what nothing needs any more',
   'files.gc.progress': 'Collecting',
-  'files.gc.done': '{removed} objects removed, {kept} kept, {expired} entries past their date.',
+  'files.gc.done': '{removed|object|objects} removed, {kept} kept, {expired|entry|entries} past their date.',
   'files.gc.paused': 'Something is being taken in: the rest goes another time.',
   'files.protected': '  (protected)',
   'files.submodule': '{path}  (submodule at {commit})',
@@ -180,7 +180,7 @@ const EN = {
   'files.exported': 'Wrote {bytes} bytes to {file}. Whoever has it can read the home.',
   'files.import.about': 'take a home in from such a file',
   'files.import.progress': 'Importing [{bar}] {done} of {total} MiB',
-  'files.imported': 'Took in {home}: {objects} objects, {branches} branches.',
+  'files.imported': 'Took in {home}: {objects|object|objects}, {branches|branch|branches}.',
 
   'agent.about': 'agents of this node: attach, list, detach, card',
   'agent.attach.about': 'attach a command: JSON on its stdin, JSON on its stdout',
@@ -230,7 +230,7 @@ const EN = {
   'forget.question': 'It can not be undone. To forget them type {word}:',
   'forget.word': 'forget',
   'forget.left': 'Nothing was forgotten. The card {card} waits for a day.',
-  'forget.progress': 'Forgetting {count} notes',
+  'forget.progress': 'Forgetting {count|note|notes}',
   'forget.done':
     'Forgot {ids}.\n  versions cleared    {versions}\n  record entries      {records} lost what they said of it\n  files scanned       {scan}\n  out of reach        {kinds}\n  approved on card    {card}',
 
@@ -257,18 +257,21 @@ const EN = {
   'gate.nothing': 'nothing',
   'gate.no-lease': '           no lease',
   'gate.unknown-lease': '           lease {hash}, whose grants are not kept here',
-  'gate.maker': 'made by    run {run} of {actor}: {commits} commits after {reads} reads, which were {label}',
+  'gate.maker': 'made by    run {run} of {actor}: {commits|commit|commits} after {reads}{label}',
+  'gate.maker.reads': '{reads|read|reads}',
+  'gate.maker.nothing': 'reading nothing',
+  'gate.maker.label': ', {label} in all',
   'gate.outside': '           read from outside: {path}  {label}',
   'gate.more-outside': '           and {count} more from outside',
-  'gate.more-makers': '           and {count} more runs',
-  'gate.unrecorded': 'made by    nobody known: {count} commits are not in the record',
+  'gate.more-makers': '           and {count|more run|more runs}',
+  'gate.unrecorded': 'made by    nobody known: {count|commit is|commits are} not in the record',
   'gate.risk': '  {severity}  {text} ({count})',
   'gate.change': '  {op} {path}{from}  {size}{mode}{label}',
-  'gate.bytes': '{size} bytes',
+  'gate.bytes': '{size|byte|bytes}',
   'gate.submodule': 'submodule',
   'gate.text.none': '    | ({why})',
-  'gate.text.more': '    ... {count} more lines: csb gate show {card}',
-  'gate.text.cut': '    ... {count} more lines, which the node does not show: csb files diff, csb files cat',
+  'gate.text.more': '    ... {count|more line|more lines}: csb gate show {card}',
+  'gate.text.cut': '    ... {count|more line|more lines}, which the node does not show: csb files diff, csb files cat',
   'gate.text.binary': 'no text',
   'gate.text.large': 'too large to be shown',
   'gate.text.not-there': 'what the card names is not there any more',
@@ -277,10 +280,10 @@ const EN = {
   'gate.card':
     '{meaning}\n\ncard       {id}\nhome       {home} of {owner}\ntarget     {target}\nbrings in  {source}\nasked by   {asker}, run {exec}\n{askerLease}\n{makers}{facts}\nRISKS\n{risks}\n\nCHANGES  {add} added, {change} changed, {delete} deleted, {rename} renamed, {label} relabelled; {conflicts} conflicts\n{changes}\n\nSIGNED WITH A DECISION\nbase       {base}\nhead       {head}\nresult     {tree}\ndiff       {diff}\nlabels     {labels}\ntainted    {taint}\nlease      {lease}\nrules      {policy}\nrecord     {size} entries, root {root}\ndigest     {digest}\n{state}\nuntil      {until}',
   'gate.forget':
-    'forgets    {notes} notes, {versions} versions of them\nreason     {reason}\nrecord     {records} entries lose what they say of them\nnot gone   {kinds}',
+    'forgets    {notes|note|notes}, {versions|version|versions} of them\nreason     {reason}\nrecord     {records|entry loses|entries lose} what is said there of them\nnot gone   {kinds}',
   'gate.forget.held': 'held by    {holders}',
   'gate.forget.copy': 'stays      {path} on {branch}, which is the same bytes',
-  'gate.forget.more': 'stays      {count} more files, which are the same bytes',
+  'gate.forget.more': 'stays      {count|more file|more files}, which are the same bytes',
   'gate.nobody': 'nobody known',
   'gate.mint':
     'makes      {operation} for {to}, for {minutes} minutes\nlease      {lease}\nunder      {parent}\nwith it    {content}\nthe session that asks has read, {label} in all:',
@@ -324,11 +327,16 @@ const EN = {
   ...ERROR_TEXTS,
 } as const
 
+const NAMED = /\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g
+
 export type TextKey = keyof typeof EN
 
-/** The text of a key with its `{names}` filled in. */
+/** The text of a key with its `{names}` filled in; `{name|one|many}` is a number and what is counted, in one of both. */
 export function t(key: TextKey, values: Readonly<Record<string, unknown>> = {}): string {
-  return EN[key].replaceAll(/\{(\w+)\}/g, (_, name: string) => wordOf(values[name]))
+  return EN[key].replaceAll(NAMED, (_, name: string, one?: string, many?: string) => {
+    const value = wordOf(values[name])
+    return one === undefined ? value : `${value} ${value === '1' ? one : many}`
+  })
 }
 
 /** What happened, where the sentence of the table says too little; undefined where it does. */
@@ -349,7 +357,7 @@ function textFor(
   if (key === undefined) return undefined
   const text = EN[key as TextKey]
   // a hint that could only say half of it is none
-  const isWhole = [...text.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => details[name] !== undefined)
+  const isWhole = [...text.matchAll(NAMED)].every(([, name = '']) => details[name] !== undefined)
   return isWhole ? t(key as TextKey, details) : undefined
 }
 

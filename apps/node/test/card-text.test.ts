@@ -93,6 +93,18 @@ describe('a card in words', () => {
     )
   })
 
+  test.each([
+    [1, 0, 'public:owner', '1 commit after reading nothing'],
+    [2, 0, 'private:external', '2 commits after reading nothing, private:external in all'],
+    [2, 1, 'public:owner', '2 commits after 1 read, public:owner in all'],
+    [1, 9, 'private:owner', '1 commit after 9 reads, private:owner in all'],
+  ])('%i commits after %i reads of %s are told as a person would', (commits, reads, label, words) => {
+    const maker = { run: 'run_1', actor: null, lease: null, commits, reads, label, outside: [], more_outside: 0 }
+    expect(cardText(review([change('a.md')], { made_by: [maker], unrecorded: 1 }))).toContain(
+      `made by    run run_1 of -: ${words}\n           no lease\nmade by    nobody known: 1 commit is not`,
+    )
+  })
+
   test('deletions and labels come first', () => {
     const text = cardText(review([change('a.md'), change('b.md', 'label'), change('c.md', 'delete')]))
     expect(text.indexOf('"c.md"')).toBeLessThan(text.indexOf('"b.md"'))
@@ -122,7 +134,7 @@ describe('the words behind a change', () => {
     const moved = cardText(review([{ ...change('lib'), mode_old: module, mode_new: module, size_old: 2 }]))
     expect(moved).toContain('"lib"  submodule  private:owner')
     const replaced = cardText(review([{ ...change('lib'), mode_old: file, mode_new: module }]))
-    expect(replaced).toContain('"lib"  1 bytes -> submodule  mode 100644 -> 160000')
+    expect(replaced).toContain('"lib"  1 byte -> submodule  mode 100644 -> 160000')
   })
 
   test('L1.7 stand below it, line by line, as they are', () => {
@@ -197,9 +209,9 @@ describe('the card of a forgetting and of a minting', () => {
       }),
     )
     for (const part of [
-      'forgets    1 notes, 3 versions of them',
+      'forgets    1 note, 3 versions of them',
       'reason     "because\\u{a}RISKS"',
-      'record     7 entries lose what they say of them',
+      'record     7 entries lose what is said there of them',
       'not gone   names, backups',
       `held by    "friend\\u{1b}" (…${DID.slice(-8)})`,
       'stays      "copy\\u{202e}.md" on "runs/1"',

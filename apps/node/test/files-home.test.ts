@@ -43,6 +43,16 @@ const at = async (args: readonly string[], input?: string): Promise<string> => {
 }
 const there = (args: readonly string[], input?: string) => at(['files', ...args, '--home', 'Aunt Ines'], input)
 
+test('L1.5 explain of what another node recorded leaves no line empty', async () => {
+  const { items } = await client.call<{ items: { commit: string }[] }>(
+    'GET',
+    `/v1/files/log?branch=runs/copy&home=${home}`,
+  )
+  const words = await at(['explain', items[0]?.commit ?? ''])
+  expect(words).toContain('imported evidence')
+  expect(words).not.toContain('\n\n')
+})
+
 describe('a home that is kept for somebody else', () => {
   test('is named by the name of its owner, its id, or the beginning of it', async () => {
     const [status, ls, cat, refs, none] = await Promise.all([

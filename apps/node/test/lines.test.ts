@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { failureText } from '../src/failure-text.ts'
 import { handedText } from '../src/handed-text.ts'
+import { t } from '../src/texts.ts'
 import { titleOf } from '../src/title.ts'
 
 describe('the title of a note', () => {
@@ -19,6 +20,15 @@ describe('the title of a note', () => {
 
   test('is cut between characters', () => {
     expect(titleOf('🌸'.repeat(100))).toBe('🌸'.repeat(60))
+  })
+})
+
+describe('a count', () => {
+  test.each([
+    [{ created: 1, kept: 1, skipped: 1 }, '1 note taken in, 1 was here already, 1 file skipped.'],
+    [{ created: 0, kept: 11, skipped: 2 }, '0 notes taken in, 11 were here already, 2 files skipped.'],
+  ])('%j is told in the singular for one alone', (counts, text) => {
+    expect(t('import.done', counts)).toBe(text)
   })
 })
 

@@ -129,7 +129,7 @@ function explainedText(found: Explained): string {
     actor: actor.name === null ? actor.did : inline(actor.name),
     run: runId,
     lease: lease?.hash ?? t('explain.no-lease'),
-    chain: [...chainText(lease), ...basisText(basis), ...approvalOf(found)].join('\n'),
+    chain: [...chainText(lease), ...basisText(basis), ...approvalOf(found)].map((line) => `\n${line}`).join(''),
     reads: readsText(found),
     record:
       inclusion === null
