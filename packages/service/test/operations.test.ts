@@ -282,6 +282,22 @@ describe('a label of a note', () => {
   })
 })
 
+test('L4.2 what may not be seen is not named by the file of labels either', async () => {
+  const house = await createHouse()
+  const [branch, path] = ['runs/t', '.csb/labels.json']
+  await house.owned('files.write', { branch, path: 'diagnosis.md', text: 'a', label: 'sealed:owner' })
+  const agent = await house.leased({ actions: ['list', 'read'], labels_max: 'private' })
+  const ask = (operation: string, input: object) => house.service.perform(agent, operation, input)
+  expect(await codeOf(ask('files.read', { branch, path }))).toBe('NOT_FOUND')
+  for (const [operation, input] of [
+    ['files.diff', { from: 'main', to: branch }],
+    ['files.preview', { from: branch, into: 'main' }],
+    ['files.list', { branch }],
+  ] as const)
+    expect(JSON.stringify(await ask(operation, input))).not.toMatch(/diagnosis|labels\.json/)
+  await expect(house.owned('files.read', { branch, path })).resolves.toMatchObject({ label: { level: 'sealed' } })
+})
+
 describe('agents', () => {
   test('L1.2 who may list them is not told how they are started', async () => {
     const house = await createHouse()
