@@ -47,6 +47,9 @@ export type Where = {
   readonly field?: string
   /** number of the grant in its chain, the root is 0 */
   readonly link?: number
+  /** id of the card that was decided on before, and what became of it */
+  readonly card?: string
+  readonly state?: string
 }
 
 /**
