@@ -30,6 +30,7 @@ export const GRANT_TEXTS = {
   'share.done': '{name} may see notes up to {level}{write}.\n  hash  {hash}',
   'share.write': ' and write',
   'trust.line': '{name}  honoured up to {ceiling}, {sees}',
+  'trust.line.ended': '{name}  not honoured any more, since {at}: that key is in other hands',
   'trust.sees': 'sees up to {level}',
   'trust.sees.granted': 'sees what it was granted',
   'trust.about': 'whose authority this node honours, and how far',

@@ -105,7 +105,17 @@ test('a key in other hands: nothing happens unasked, then all that it granted is
     )?.revoked
   expect(await stateOf('nas')).toBe(true)
   await until(async () => (await stateOf('friend')) === true, 30_000, 'it is void at the friend')
+  const listed = (await csb(['trust', ...at('friend')])).out.split('\n')
+  const lineOf = (did: string) => listed.find((line) => line.includes(did.slice(-8)))
+  expect(lineOf(done.before)).toMatch(/not honoured any more, since 20[0-9-]+T[0-9:.]+Z/)
+  expect(lineOf(done.did)).toContain('honoured up to execute')
   expect((await shownAt('nas')).owner.did).toBe(done.did)
+  // two changes: the one before is told before
+  const times = [...(await csb(['key', 'show', ...at('nas')])).out.matchAll(/^ {2}(20\S+Z) {2}did/gm)].map(
+    ([, when]) => when,
+  )
+  expect(times).toHaveLength(2)
+  expect(times).toEqual(times.toSorted())
   expect((await csb(['note', 'add', 'still mine', ...at('nas')])).code).toBe(0)
   expect((await csb(['record', 'verify', ...at('nas')])).code).toBe(0)
 })

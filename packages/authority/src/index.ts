@@ -25,6 +25,7 @@ export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } fro
 export { checkSpoken, type Claim } from './spoken.ts'
 export {
   currentKey,
+  endOfKey,
   endVoidGrants,
   isSameOwner,
   isTrustedOwner,

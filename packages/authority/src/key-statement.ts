@@ -80,6 +80,18 @@ export function isVoid(view: View, { delegation }: Grant): boolean {
   )
 }
 
+/**
+ * Since when nothing that a key grants is honoured, as it is in other hands and another one follows it; undefined where
+ * something of it may still hold.
+ * @returns ms since epoch
+ * @clause L1.3
+ */
+export function endOfKey(view: View, did: string): number | undefined {
+  const allBefore = compromiseOf(view, did)?.compromise.all_before
+  const changedAt = changeOf(view, did)?.keychange.effective_at
+  return allBefore !== undefined && changedAt !== undefined && changedAt <= allBefore ? allBefore : undefined
+}
+
 /** The key that speaks for an owner now: the last that followed. */
 export function currentKey(view: View, did: string): string {
   return followers(view, did).at(-1) ?? did

@@ -4,6 +4,7 @@ import type { Store } from '@csb/store'
 import {
   currentKey,
   draftGrant,
+  endOfKey,
   isRevoked,
   isSameOwner,
   listKeyStatements,
@@ -197,6 +198,17 @@ describe('a key is in other hands', () => {
       expect(reasonAt(store, chain, LATER)).toBe('revoked')
     }
     expect(reasonAt(store, [granted(next, CHANGED)], LATER)).toBeUndefined()
+  })
+
+  test.each([
+    ['a key alone that is in other hands may still grant', [signCompromise(owner.did, LATER, owner)], undefined],
+    ['a key that was changed still holds what it granted', [change()], undefined],
+    ['both, and nothing of it is left', [change(), signCompromise(owner.did, LATER, next)], LATER],
+    ['what it granted between the two holds', [change(), signCompromise(owner.did, CHANGED - 1, next)], undefined],
+  ])('L1.3 since when nothing of it holds: %s', async (_, statements, at) => {
+    const store = await trusting()
+    for (const statement of statements) await take(store, statement)
+    expect(endOfKey(store.view(), owner.did)).toBe(at)
   })
 
   test('is said by that key or one that followed it, and only ever voids more', async () => {

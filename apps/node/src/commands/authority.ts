@@ -12,6 +12,8 @@ type Trusted = {
   readonly did: string
   readonly name: string
   readonly ceiling: string
+  /** ms since epoch: the key is in other hands, and nothing of it is honoured since */
+  readonly ended_at?: number
   readonly clearance: { readonly level: string } | null
   readonly speaks?: {
     readonly name: string
@@ -124,8 +126,9 @@ async function trust({ client, out }: Stand, [did]: [string | undefined], option
 }
 
 const trustText = (entry: Trusted): string =>
-  t('trust.line', {
+  t(entry.ended_at === undefined ? 'trust.line' : 'trust.line.ended', {
     name: named(entry.name, entry.did),
+    at: new Date(entry.ended_at ?? 0).toISOString(),
     ceiling: entry.ceiling,
     sees: entry.clearance === null ? t('trust.sees.granted') : t('trust.sees', entry.clearance),
   }) + spokenText(entry)

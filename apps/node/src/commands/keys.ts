@@ -126,7 +126,9 @@ async function show({ directory, client, out }: Stand): Promise<void> {
     owner.did,
     ...owner.statements.flatMap((one) => ('keychange' in one ? [one.keychange.old] : [])),
   ])
-  const [before, others] = [items.filter((one) => own.has(keyOf(one))), items.filter((one) => !own.has(keyOf(one)))]
+  const inOrder = items.toSorted((x, y) => timeOf(x) - timeOf(y))
+  const before = inOrder.filter((one) => own.has(keyOf(one)))
+  const others = inOrder.filter((one) => !own.has(keyOf(one)))
   const lines = [
     t('key.owner', {
       owner: named(owner.name, owner.did),
@@ -153,12 +155,15 @@ async function show({ directory, client, out }: Stand): Promise<void> {
 const keyOf = (statement: KeyStatement): string =>
   'keychange' in statement ? statement.keychange.old : statement.compromise.key
 
+/** From when it counts, in ms since epoch. */
+const timeOf = (statement: KeyStatement): number =>
+  'keychange' in statement ? statement.keychange.effective_at : statement.compromise.all_before
+
 function statementText(statement: KeyStatement): string {
-  const timeOf = (ms: number) => new Date(ms).toISOString()
+  const at = new Date(timeOf(statement)).toISOString()
   if ('keychange' in statement) {
-    const { old, new: to, effective_at: at } = statement.keychange
-    return t('key.change', { at: timeOf(at), key: old, to })
+    const { old, new: to } = statement.keychange
+    return t('key.change', { at, key: old, to })
   }
-  const { key, all_before: at } = statement.compromise
-  return t('key.stolen', { key, at: timeOf(at) })
+  return t('key.stolen', { key: statement.compromise.key, at })
 }

@@ -3,7 +3,7 @@
  * @clause DEL-003.3.2, DEL-003.3.3
  */
 import type { Clearance } from '@csb/core'
-import { listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
+import { endOfKey, listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
 import { checkClean } from '../minting.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -73,6 +73,12 @@ export const trustingOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
-    run: async ({ view }: Context) => ({ items: await listTrust(view) }),
+    run: async ({ view }: Context) => {
+      const told = (await listTrust(view)).map((entry) => {
+        const endedAt = endOfKey(view, entry.did)
+        return endedAt === undefined ? entry : { ...entry, ended_at: endedAt }
+      })
+      return { items: told }
+    },
   },
 ]
