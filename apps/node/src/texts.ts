@@ -122,6 +122,7 @@ const EN = {
   'note.scan.clean': 'nothing of it is left',
   'note.scan.remains': 'something is left in {files}',
   'note.none': 'No notes.',
+  'note.more': 'There are more: say the same again with --cursor {next}, or a higher --limit.',
 
   'import.about': 'take in Markdown or text, an Obsidian vault, or a chat',
   'import.progress': 'Taking in notes: {count}',

@@ -172,6 +172,17 @@ describe('a command', () => {
     for (const char of ['\u0007', '\u001B', '\u202E']) expect(`${shown.out}${listed.out}`).not.toContain(char)
   })
 
+  test('that lists notes says that there are more, and how to go on', async () => {
+    for (const text of ['one', 'two', 'three']) await csb(['note', 'add', text, '--data', folder])
+    const list = async (...more: string[]) => (await csb(['note', 'list', ...more, '--data', folder])).out
+    const all = (await list('--limit', '200')).trimEnd().split('\n')
+    expect(all.at(-1)).toMatch(/^mem_/)
+    const first = await list('--limit', '2')
+    const [, cursor = ''] = /^There are more: .* --cursor (mem_\S+?),/m.exec(first) ?? []
+    expect(all[1]).toContain(cursor)
+    expect(await list('--limit', '200', '--cursor', cursor)).toBe(`${all.slice(2).join('\n')}\n`)
+  })
+
   test('can not be led out of its place by what is typed', async () => {
     const { code, err } = await csb(['note', 'show', '../agents', '--data', folder])
     expect(code).toBe(EXIT.input)

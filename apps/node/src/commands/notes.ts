@@ -9,6 +9,7 @@ import { t } from '../texts.ts'
 import { titleOf } from '../title.ts'
 
 type Note = Memory & { readonly label: string; readonly deleted?: boolean }
+type Page = { readonly items: readonly Note[]; readonly next_cursor: string | null }
 type Remark = { readonly path: string; readonly from?: unknown; readonly to?: unknown }
 type Added = Note & { readonly warnings?: readonly Remark[] }
 type Adding = { readonly type?: string; readonly level?: string; readonly tag?: string[]; readonly label?: string }
@@ -63,8 +64,10 @@ export function noteCommands(program: Command): void {
     .action(
       acting<Listing>(async ({ client, out }, _args, { level, type, limit, cursor, home }) => {
         const path = route(['v1', 'memory'], { level, type, limit, cursor, home })
-        const page = await (await client()).call<{ items: Note[] }>('GET', path)
-        out.answer(page, page.items.length === 0 ? t('note.none') : page.items.map(lineOf).join('\n'))
+        const page = await (await client()).call<Page>('GET', path)
+        const lines = page.items.map(lineOf)
+        const more = page.next_cursor === null ? [] : [t('note.more', { next: inline(page.next_cursor) })]
+        out.answer(page, [...(lines.length + more.length === 0 ? [t('note.none')] : lines), ...more].join('\n'))
       }),
     )
   note
