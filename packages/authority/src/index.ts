@@ -71,7 +71,7 @@ export {
   tokenHash,
 } from './stored-grants.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
-export { charge, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
+export { charge, countChild, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
 export { attenuate, childOf, holderOf, type Attenuation } from './attenuate.ts'
 export { passOn, type Passing } from './pass-on.ts'

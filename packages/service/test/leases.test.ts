@@ -1,7 +1,7 @@
 /** Leases in full: narrower ones for children, budgets that all of them share, and what is left when time is over. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, createKeyPair, newId, type Grant, type Lease } from '@csb/core'
-import { signRevocation, tokenHash } from '@csb/authority'
+import { createFakeClock, createKeyPair, fail, newId, type Grant, type Lease } from '@csb/core'
+import { createToken, draftGrant, findGrant, holderOf, signGrant, signRevocation, tokenHash } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import {
   HOUR,
@@ -271,14 +271,14 @@ describe('L1.3 when a lease is over', () => {
 
 describe("L1.2 a token of one's own for a grant of the owner", () => {
   type Listed = { readonly items: readonly { readonly hash: string; readonly grant: Grant }[] }
-  const RULING: Partial<Lease> = {
+  const RULING = {
     actions: ['list', 'read', 'exec'],
     paths: ['/'],
     branches: ['*'],
     labels_max: 'sealed',
     label_tags: ['*'],
     capabilities: ['C'],
-  }
+  } satisfies Partial<Lease>
   const mine = 'csb_chosen-by-whoever-asks'
   const bring = (house: House, session: Caller, grant: Grant) =>
     house.service.perform(session, 'authority.accept', { grant, token_hash: tokenHash(mine) })
@@ -292,6 +292,38 @@ describe("L1.2 a token of one's own for a grant of the owner", () => {
     for (const { grant } of items) expect(await codeOf(bring(house, session, grant))).toBe('DENIED')
     expect(await codeOf(write(house, { kind: 'bearer', token: mine, door: 'http' }))).toBe('UNAUTHENTICATED')
     expect(await codeOf(write(house, writer))).toBe('done')
+  })
+
+  test('L1.2 is given for as many children, signed elsewhere, as the lease may have', async () => {
+    const house = await createHouse()
+    const session = await holding(house, { ...RULING, max_children: 1 })
+    const parent = findGrant(house.store.view(), session.hash).at(-1) ?? fail('NOT_FOUND')
+    const child = () =>
+      signGrant(
+        draftGrant({
+          type: 'scoped',
+          from: { name: 'builder', did: holderOf(session.token).did },
+          to: { name: 'child', did: createKeyPair().did },
+          audience: [house.key.did],
+          scope: ['lease'],
+          level: 'request',
+          now: NOW,
+          ttlMs: 1000,
+          parent,
+          lease: { ...RULING, type: 'urn:csb:lease:1', locations: [`nas://*/${house.home}`] },
+        }),
+        holderOf(session.token),
+      )
+    const bringChild = () =>
+      house.service.perform(session, 'authority.accept', {
+        chain: [parent],
+        grant: child(),
+        token_hash: tokenHash(createToken()),
+      })
+    expect(await codeOf(bringChild())).toBe('done')
+    const before = await house.dump()
+    await expect(bringChild()).rejects.toMatchObject({ code: 'SCOPE_EXCEEDED', details: { field: 'max_children' } })
+    expect(await house.dump()).toEqual(before)
   })
 
   test('L1.2 is not given for one that is shown at other nodes, kept here or not', async () => {

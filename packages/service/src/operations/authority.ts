@@ -3,6 +3,7 @@ import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
   childOf,
+  countChild,
   declaredBefore,
   grantHash,
   grantsNamed,
@@ -101,7 +102,10 @@ async function accept(context: Context, chain: readonly unknown[], { tokenHash, 
       trustedRoot: (did) => trusted(tx, did) ?? (isHeld === true ? vouched(tx, context, chain) : undefined),
     })
     if (!isSigned) checkBrought(tx, context, verified.chain)
-    if (tokenHash !== undefined) checkToken(tx, context, verified.leaf)
+    if (tokenHash !== undefined) {
+      checkToken(tx, context, verified.leaf)
+      if (!isSigned) countBrought(tx, verified.chain)
+    }
     storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
     replaceNodeGrant(tx, context, verified)
     if (isDeclared === true) noteDeclared(tx, verified.leaf.delegation.id)
@@ -113,6 +117,13 @@ async function accept(context: Context, chain: readonly unknown[], { tokenHash, 
     grantee: leaf.delegation.grantee_key,
   })
   return isSigned ? context.write(keep, told) : mintThroughGate(context, () => wishOfChain(chain), keep, told)
+}
+
+/** A child that is made elsewhere and gets its token here is one of those its parent may have. @throws SCOPE_EXCEEDED */
+function countBrought(tx: Transaction, chain: readonly Grant[]): void {
+  const [parent, leaf] = [chain.at(-2), chain.at(-1)]
+  if (parent === undefined || leaf === undefined || hasGrant(tx, grantHash(leaf))) return
+  countChild(tx, grantHash(parent), parent.authorization_details?.[0]?.max_children ?? 0)
 }
 
 /**
