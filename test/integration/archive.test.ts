@@ -50,7 +50,7 @@ describe('csb files export and import', () => {
     const again = join(folder, 'again.csbar')
     await two.command('files', 'export', again, '--home', taken.home)
     expect(bytes.equals(await readFile(again))).toBe(true)
-    await expect(two.command('files', 'import', broken)).rejects.toMatchObject({ code: 5 })
+    await expect(two.command('files', 'import', broken)).rejects.toMatchObject({ code: 2 })
     // what the record of the first says of a commit is told by the second, marked as the first one's word
     const log = await one.door.call<{ items: { commit: string }[] }>('GET', '/v1/files/log?branch=runs/one')
     const commit = log.body.items[0]?.commit ?? ''
