@@ -86,37 +86,28 @@ function swapped(into: Lease, from: Lease, name: (typeof FIELDS)[number]): Lease
   return { ...rest, ...(from[name] === undefined ? {} : { [name]: from[name] }) } as Lease
 }
 
-/** What is within another by that relation, and allows something, does so by the other's leave. */
-const narrowing = (isWithin: typeof isSubset, compared = () => 0) =>
-  fc.property(lease, lease, field, fc.array(request, { minLength: 20, maxLength: 20 }), (a, b, name, requests) => {
-    for (const [child, parent] of [
-      [a, b],
-      [meet(a, b), b],
-      // one field of another lease: a relation that forgets a field is caught by that field alone
-      [swapped(b, a, name), b],
-    ] as const) {
-      if (child === null || !isWithin(child, parent).ok) continue
-      for (const asked of requests) {
-        if (!allows(child, asked).ok) continue
-        compared()
-        expect(allows(parent, asked)).toEqual({ ok: true })
-      }
-    }
-  })
-
 describe('lease relations', () => {
   test('L1.2 attack 12: whatever a lease within another allows, the other allows too', () => {
     let compared = 0
     fc.assert(
-      narrowing(isSubset, () => compared++),
+      fc.property(lease, lease, field, fc.array(request, { minLength: 20, maxLength: 20 }), (a, b, name, requests) => {
+        for (const [child, parent] of [
+          [a, b],
+          [meet(a, b), b],
+          // one field of another lease: a relation that forgets a field is caught by that field alone
+          [swapped(b, a, name), b],
+        ] as const) {
+          if (child === null || !isSubset(child, parent).ok) continue
+          for (const asked of requests) {
+            if (!allows(child, asked).ok) continue
+            compared++
+            expect(allows(parent, asked)).toEqual({ ok: true })
+          }
+        }
+      }),
       { numRuns: 3000 },
     )
     expect(compared).toBeGreaterThan(500)
-  })
-
-  test.each(FIELDS)('attack 12: a relation that does not look at %s is found out by the same property', (name) => {
-    const blind: typeof isSubset = (child, parent) => isSubset(swapped(child, parent, name), parent)
-    expect(fc.check(narrowing(blind), { numRuns: 3000, endOnFailure: true }).failed).toBe(true)
   })
 
   test('L1.2 what is left of two leases together is within both, and allows what both allow', () => {
