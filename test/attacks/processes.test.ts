@@ -4,16 +4,8 @@ import { mkdir, readFile, readdir, stat, truncate, writeFile } from 'node:fs/pro
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createKeyPair, newId, systemClock, until, type Grant } from '@csb/core'
-import {
-  AUTHORITY_KEY,
-  attachAuthority,
-  draftGrant,
-  payloadDigest,
-  signAuthority,
-  signGrant,
-  type GrantInit,
-} from '@csb/authority'
+import { EXTENSIONS, createKeyPair, newId, systemClock, until, type Grant } from '@csb/core'
+import { attachAuthority, draftGrant, payloadDigest, signAuthority, signGrant, type GrantInit } from '@csb/authority'
 import { delegateTo, readText, revokeGrant } from '@csb/node'
 import { createCluster, type Cluster, type Member } from '../../apps/harness/src/cluster.ts'
 
@@ -137,7 +129,7 @@ describe('a message that may be done once', () => {
     await node.start()
     expect((await send(params)).id).toBe(first.id)
     const message = { messageId: newId('message', systemClock.now()), role: 'ROLE_USER', parts: [{ text: 'other' }] }
-    const turned = await send({ message: { ...message, metadata: { [AUTHORITY_KEY]: authority } } })
+    const turned = await send({ message: { ...message, metadata: { [EXTENSIONS.authority]: authority } } })
     expect(markOf(turned)).toMatchObject({ accepted: false, reason: 'replayed' })
     expect((await runs()).filter((line) => line === 'once')).toHaveLength(1)
   })

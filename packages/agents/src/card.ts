@@ -7,6 +7,7 @@
  * @clause A2A-001
  */
 import {
+  EXTENSIONS,
   LIMITS,
   canonicalize,
   didFromPeerId,
@@ -21,9 +22,6 @@ import {
 } from '@csb/core'
 import type { JsonObject } from './a2a.ts'
 import type { AttachedAgent } from './attached.ts'
-
-/** The extension that carries authority in `message.metadata`. */
-export const AUTHORITY_EXTENSION = 'urn:csb:ext:authority:v1'
 
 /** How A2A is spoken between two nodes: an envelope on a Noise stream. */
 export const LIBP2P_BINDING = 'urn:csb:binding:libp2p:1'
@@ -65,7 +63,7 @@ export function agentCard({ agent, node, url }: CardInput): AgentCard {
       extendedAgentCard: false,
       extensions: [
         {
-          uri: AUTHORITY_EXTENSION,
+          uri: EXTENSIONS.authority,
           description: 'signed authority of a person on a message (CSB-Delegation)',
           params: { alg: 'EdDSA', levels: ['inform', 'request', 'execute', 'override'], audience: node.did },
         },

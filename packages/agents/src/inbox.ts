@@ -1,7 +1,7 @@
 /** What came in for the agents of this node, whoever sent it: for the owner, who sees all of it. */
+import { EXTENSIONS } from '@csb/core'
 import { prefix, tail, type View } from '@csb/store'
 import type { JsonObject, TaskState } from './a2a.ts'
-import { AUTHORITY_EXTENSION } from './card.ts'
 import { foldTask, type TaskHead } from './task-log.ts'
 
 /** A message that became a task. */
@@ -28,7 +28,7 @@ export async function listReceived(view: View, limit: number): Promise<Received[
     const head = view.getJson<TaskHead>(fullKey)
     if (head === undefined || head.id !== tail(fullKey, 'task')) continue
     const { history, metadata } = await foldTask(view, head)
-    const mark = metadata?.[AUTHORITY_EXTENSION]
+    const mark = metadata?.[EXTENSIONS.authority]
     received.push({
       task: head.id,
       agent: head.agent,

@@ -1,6 +1,6 @@
 export { isTerminal, type JsonObject, type Message, type StreamResponse, type Task, type TaskState } from './a2a.ts'
 export { attachAgent, detachAgent, getAgent, listAgents, type AttachedAgent } from './attached.ts'
-export { AUTHORITY_EXTENSION, agentCard, cardHash, signCard, verifyCard, type AgentCard } from './card.ts'
+export { agentCard, cardHash, signCard, verifyCard, type AgentCard } from './card.ts'
 export { runCommand, type RunOptions } from './command.ts'
 export { checkEnvelope, createEnvelope } from './envelope.ts'
 export { createTaskBus, followTask, waitForTask, type FollowOptions, type TaskBus } from './follow.ts'
@@ -18,7 +18,7 @@ export { createReply, endedUpdate, failureUpdate } from './reply.ts'
 export { readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'
 export { TASKS_SEND, toTasksSend } from './tasks-send.ts'
-export { GENERATION, hasEnded } from './task-log.ts'
+export { hasEnded } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'
 export {
   agentMessage,

@@ -3,13 +3,10 @@
  *
  * What the agent wrote to stderr, and details of errors, stay on this node where the task's owner may be a stranger.
  */
-import { LIMITS, toNodeError } from '@csb/core'
+import { EXTENSIONS, LIMITS, toNodeError } from '@csb/core'
 import type { JsonObject, Part } from './a2a.ts'
 import type { AgentEvent, AgentResult } from './output.ts'
 import { agentMessage, type TaskUpdate } from './tasks.ts'
-
-/** Member of a status update's `metadata` that tells why a task failed: `{code, retryable, details?}`. */
-const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
 
 export type Reply = {
   /** @param now ms since epoch */
@@ -90,7 +87,7 @@ export function failureUpdate(error: unknown, now: number, shown: { readonly det
   return {
     statusUpdate: {
       status: { state: 'TASK_STATE_FAILED', message: agentMessage(message, now) },
-      metadata: { [ERROR_EXTENSION]: { code, retryable: row.retryable, ...told } },
+      metadata: { [EXTENSIONS.error]: { code, retryable: row.retryable, ...told } },
     },
   }
 }
@@ -108,7 +105,7 @@ export function endedUpdate(error: unknown, why: string, now: number): TaskUpdat
         state: 'TASK_STATE_CANCELED',
         message: agentMessage(`ended, its authority does not hold: ${why}`, now),
       },
-      metadata: { [ERROR_EXTENSION]: { code, retryable: false, reason: why } },
+      metadata: { [EXTENSIONS.error]: { code, retryable: false, reason: why } },
     },
   }
 }

@@ -5,7 +5,7 @@
  * Keys and heads of tasks are spelled here and used by the files beside it only.
  * @clause A2A-004
  */
-import { fail } from '@csb/core'
+import { EXTENSIONS, fail } from '@csb/core'
 import { key, prefix, type Transaction, type View } from '@csb/store'
 import {
   isTerminal,
@@ -18,9 +18,6 @@ import {
   type Task,
   type TaskState,
 } from './a2a.ts'
-
-/** Member of `metadata` that tells which event this is, or up to which one a task was folded. */
-export const GENERATION = 'urn:csb:ext:generation:v1'
 
 /** What is known of a task without reading its log. Times in ms since epoch. */
 export type TaskHead = {
@@ -164,11 +161,11 @@ function createFold() {
 
 export const stampTask = (task: Task, generation: number): Task => ({
   ...task,
-  metadata: { ...task.metadata, [GENERATION]: generation },
+  metadata: { ...task.metadata, [EXTENSIONS.generation]: generation },
 })
 
 function stamp(event: StreamResponse, generation: number): StreamResponse {
-  const mark = { [GENERATION]: generation }
+  const mark = { [EXTENSIONS.generation]: generation }
   if ('task' in event) return { task: stampTask(event.task, generation) }
   if ('statusUpdate' in event) {
     return { statusUpdate: { ...event.statusUpdate, metadata: { ...event.statusUpdate.metadata, ...mark } } }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, createKeyPair } from '@csb/core'
+import { EXTENSIONS, createFakeClock, createKeyPair } from '@csb/core'
 import type { Store } from '@csb/store'
 import {
-  GENERATION,
   agentMessage,
   appendTaskEvent,
   cancelTask,
@@ -135,7 +134,7 @@ describe('events', () => {
     const { task, generation } = await create(say('x'))
     expect(generation).toBe(1)
     expect((await move(task.id, 'TASK_STATE_WORKING')).generation).toBe(2)
-    expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ [GENERATION]: 2 })
+    expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ [EXTENSIONS.generation]: 2 })
   })
 
   test('what a status update tells in its metadata stays with the task', async () => {
@@ -145,7 +144,7 @@ describe('events', () => {
     })
     await store.transact((tx) => appendTaskEvent(tx, task.id, update({ a: 1, b: 1 }), clock.now()))
     await store.transact((tx) => appendTaskEvent(tx, task.id, update({ b: 2 }), clock.now()))
-    expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ a: 1, b: 2, [GENERATION]: 3 })
+    expect((await getTask(store.view(), owner, task.id)).metadata).toEqual({ a: 1, b: 2, [EXTENSIONS.generation]: 3 })
   })
 
   test('chunks are appended to their artifact, without append they replace it', async () => {

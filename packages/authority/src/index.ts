@@ -13,14 +13,7 @@ export {
 } from './grant.ts'
 export { verifyChain, type ChainCheck } from './chain.ts'
 export { createChainCache, type ChainCache } from './chain-cache.ts'
-export {
-  AUTHORITY_KEY,
-  attachAuthority,
-  authorityCopies,
-  payloadDigest,
-  signAuthority,
-  type AuthorityInit,
-} from './message.ts'
+export { attachAuthority, authorityCopies, payloadDigest, signAuthority, type AuthorityInit } from './message.ts'
 export { verifyAuthority, type Accepted, type AuthorityCheck, type Outcome } from './message-check.ts'
 export { checkSpoken, type Claim } from './spoken.ts'
 export {

@@ -6,6 +6,7 @@
  * @clause DEL-002
  */
 import {
+  EXTENSIONS,
   canonicalize,
   digestOf,
   random,
@@ -20,9 +21,6 @@ import {
 import { grantHash } from './grant.ts'
 import type { Rank } from './rank.ts'
 import { refuse } from './reasons.ts'
-
-/** Member of `message.metadata` in which authority travels; `params.authority` and `params.metadata` are read too. */
-export const AUTHORITY_KEY = 'urn:csb:ext:authority:v1'
 
 /** What of an authority its holder signs: the chain is bound by the hash of its leaf, statements by their own signers. */
 export type AuthorityBody = Omit<Authority, 'signature' | 'chain' | 'status'>
@@ -95,15 +93,15 @@ export function authorityCopies({ params }: Pick<JsonRpcRequest, 'params'>): rea
   const message = membersOf(params?.['message'])
   return [
     params?.['authority'],
-    membersOf(params?.['metadata'])?.[AUTHORITY_KEY],
-    membersOf(message?.['metadata'])?.[AUTHORITY_KEY],
+    membersOf(params?.['metadata'])?.[EXTENSIONS.authority],
+    membersOf(message?.['metadata'])?.[EXTENSIONS.authority],
   ].filter((copy) => copy !== undefined)
 }
 
 /** The same body with the authority in its message's metadata. */
 export function attachAuthority(body: JsonRpcRequest, authority: Authority): JsonRpcRequest {
   const message = membersOf(body.params?.['message']) ?? {}
-  const metadata = { ...membersOf(message['metadata']), [AUTHORITY_KEY]: authority }
+  const metadata = { ...membersOf(message['metadata']), [EXTENSIONS.authority]: authority }
   return { ...body, params: { ...body.params, message: { ...message, metadata } } }
 }
 
@@ -127,7 +125,7 @@ function withoutAuthority(all: Members): Members {
 function withoutKey(metadata: unknown): unknown {
   const members = membersOf(metadata)
   if (members === undefined) return metadata
-  const { [AUTHORITY_KEY]: _, ...rest } = members
+  const { [EXTENSIONS.authority]: _, ...rest } = members
   return Object.keys(rest).length === 0 ? undefined : rest
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonRpcRequest } from '@csb/core'
-import { AUTHORITY_KEY, attachAuthority, authorityCopies, payloadDigest } from '@csb/authority'
+import { EXTENSIONS, type JsonRpcRequest } from '@csb/core'
+import { attachAuthority, authorityCopies, payloadDigest } from '@csb/authority'
 import { HOUR, NOW, ownerGrant, stranger } from './cast.ts'
 import { BODY, sign } from './speech.ts'
 
@@ -23,14 +23,14 @@ describe('DEL-002 authority in a message', () => {
     const bodies: JsonRpcRequest[] = [
       attachAuthority(BODY, authority),
       { ...BODY, params: { ...BODY.params, authority } },
-      { ...BODY, params: { ...BODY.params, metadata: { [AUTHORITY_KEY]: authority } } },
-      { ...BODY, params: { authority, message: { ...message, metadata: { [AUTHORITY_KEY]: authority } } } },
+      { ...BODY, params: { ...BODY.params, metadata: { [EXTENSIONS.authority]: authority } } },
+      { ...BODY, params: { authority, message: { ...message, metadata: { [EXTENSIONS.authority]: authority } } } },
     ]
     for (const body of bodies) {
       expect(payloadDigest(body)).toBe(payloadDigest(BODY))
       expect(authorityCopies(body)[0]).toEqual(authority)
     }
-    const other = { ...BODY, params: { ...BODY.params, metadata: { trace: 1, [AUTHORITY_KEY]: authority } } }
+    const other = { ...BODY, params: { ...BODY.params, metadata: { trace: 1, [EXTENSIONS.authority]: authority } } }
     expect(payloadDigest(other)).not.toBe(payloadDigest(BODY))
   })
 

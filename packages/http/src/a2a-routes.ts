@@ -1,11 +1,11 @@
 /**
  * The A2A gateway: JSON-RPC 2.0 on `POST /a2a/{agent}` and, for agents of other nodes, `POST /a2a/{did}/{agent}`.
  *
- * A2A 1.0 and `tasks/send` are answered here, 0.3 by the compatibility layer. A body is handed on as it came. Errors before a stream are
- * plain JSON; within one they are its last event.
+ * A2A 1.0 and `tasks/send` are answered here, 0.3 by the compatibility layer. A body is handed on as it came. Errors
+ * before a stream are plain JSON; within one they are its last event.
  */
 import type { Context } from 'hono'
-import { toNodeError } from '@csb/core'
+import { EXTENSIONS, toNodeError } from '@csb/core'
 import { createAgentCall, isStreaming, isUnary, type AgentCall, type StreamingMethod } from './a2a-call.ts'
 import { RpcFault, rpcErrorOf, rpcErrorResponse, type RpcId } from './a2a-errors.ts'
 import { answerLegacy, legacyErrorOf } from './a2a-legacy.ts'
@@ -33,8 +33,7 @@ export const A2A_HANDLERS: readonly Handler[] = [
   },
 ]
 
-const GENERATION = 'urn:csb:ext:generation:v1'
-const SUPPORTED_EXTENSIONS = ['urn:csb:ext:authority:v1']
+const SUPPORTED_EXTENSIONS = [EXTENSIONS.authority]
 const PUSH_METHODS = new Set([
   'CreateTaskPushNotificationConfig',
   'GetTaskPushNotificationConfig',
@@ -208,7 +207,7 @@ function isRefused(result: unknown, uri: string): boolean {
 }
 
 const generationOf = (event: unknown): string | undefined => {
-  const generation = metadataOf(event)[GENERATION]
+  const generation = metadataOf(event)[EXTENSIONS.generation]
   return typeof generation === 'number' ? String(generation) : undefined
 }
 

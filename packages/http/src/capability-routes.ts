@@ -4,7 +4,7 @@
  * @clause IOP-3, IOP-4.1, IOP-4.2
  */
 import type { Context } from 'hono'
-import { LIMITS, deadline, errorFromJSON, fail, newId, toNodeError, type NodeError } from '@csb/core'
+import { EXTENSIONS, LIMITS, deadline, errorFromJSON, fail, newId, toNodeError, type NodeError } from '@csb/core'
 import { jsonResponse, headersOf } from './problem.ts'
 import { isObject, logFault, type Desk, type Handler } from './route.ts'
 import { callerOf, readJson, requestIdOf } from './visit.ts'
@@ -33,9 +33,6 @@ export const CAPABILITY_HANDLERS: readonly Handler[] = [
 
 /** `protocol_version`: major.minor of the document. */
 const PROTOCOL_VERSION = '1.0'
-/** Where a call tells the agent what was asked for. */
-const INTEROP_EXTENSION = 'urn:csb:ext:interop:v1'
-const ERROR_EXTENSION = 'urn:csb:ext:error:v1'
 const OUTPUT_SCHEMA = { type: 'object', properties: { text: { type: 'string' } } }
 
 /** Every answer of these routes, errors too, has the document's form. */
@@ -97,7 +94,7 @@ async function invoke(c: Context, desk: Desk, requestId: string): Promise<Respon
     messageId: c.req.header('x-request-id') === requestId ? requestId : newId('message', desk.clock.now()),
     role: 'ROLE_USER',
     parts: [{ data: body['input'] }],
-    metadata: { [INTEROP_EXTENSION]: { capability, options, caller_info: body['caller_info'] ?? null } },
+    metadata: { [EXTENSIONS.interop]: { capability, options, caller_info: body['caller_info'] ?? null } },
   }
   const input = { agent: agent.id, params: { message } }
   const sent = desk.service.perform(callerOf(c.req.raw.headers), 'agents.send', input, { requestId, signal })
@@ -162,7 +159,7 @@ function partsOf(task: JsonObject): readonly JsonObject[] {
 
 function failureOf(task: JsonObject, status: JsonObject): NodeError {
   const metadata = isObject(task['metadata']) ? task['metadata'] : {}
-  if (isObject(metadata[ERROR_EXTENSION])) return errorFromJSON(metadata[ERROR_EXTENSION])
+  if (isObject(metadata[EXTENSIONS.error])) return errorFromJSON(metadata[EXTENSIONS.error])
   const { state } = status
   const codes: Readonly<Record<string, string>> = {
     TASK_STATE_SUBMITTED: 'TIMEOUT',

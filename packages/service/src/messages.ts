@@ -4,9 +4,8 @@
  * treated as the ordinary message it is, and the answer says which step failed and why.
  * @clause DEL-001, DEL-002, DEL-003.3.2
  */
-import { LIMITS, fail, isNodeError, newId, type Clearance, type Lease } from '@csb/core'
+import { EXTENSIONS, LIMITS, fail, isNodeError, newId, type Clearance, type Lease } from '@csb/core'
 import {
-  AUTHORITY_EXTENSION,
   appendTaskEvent,
   cancelTask,
   continueTask,
@@ -146,13 +145,13 @@ async function judge(tx: Transaction, context: Context, { body, beside, owner }:
   if (outcome.kind === 'downgraded') {
     const { step, stepName, reason } = outcome
     const mark = { accepted: false, step, step_name: stepName, reason }
-    return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note: `processed without authority: ${reason}` }
+    return { outcome, mark: { [EXTENSIONS.authority]: mark }, note: `processed without authority: ${reason}` }
   }
   const { level, delegatedBy, scope, isStale } = outcome
   const mark = { accepted: true, level, delegated_by: delegatedBy, scope, ...(isStale ? { stale: true } : {}) }
   // nobody has said lately whether it was revoked
   const note = `with authority from ${delegatedBy}${isStale ? ', not confirmed lately' : ''}`
-  return { outcome, mark: { [AUTHORITY_EXTENSION]: mark }, note }
+  return { outcome, mark: { [EXTENSIONS.authority]: mark }, note }
 }
 
 /** A message from elsewhere claimed nothing; one from here needs no authority but its own lease. */

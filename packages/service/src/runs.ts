@@ -4,9 +4,19 @@
  * what the lease does not reach is refused and told.
  * @clause L0.1, L1.2, L1.5
  */
-import { LIMITS, NodeError, fail, joinLabels, newId, toNodeError, utf8, type Label, type Lease } from '@csb/core'
 import {
-  AUTHORITY_EXTENSION,
+  EXTENSIONS,
+  LIMITS,
+  NodeError,
+  fail,
+  joinLabels,
+  newId,
+  toNodeError,
+  utf8,
+  type Label,
+  type Lease,
+} from '@csb/core'
+import {
   appendTaskEvent,
   createReply,
   endedUpdate,
@@ -330,8 +340,8 @@ async function conclude(
 
 /** Whoever follows the task sees that its authority was taken, and that it ended. */
 function endedMark(mark: TaskRun['mark'], ended: string): TaskRun['mark'] {
-  const authority = mark[AUTHORITY_EXTENSION]
-  return authority === undefined ? mark : { ...mark, [AUTHORITY_EXTENSION]: { ...(authority as object), ended } }
+  const authority = mark[EXTENSIONS.authority]
+  return authority === undefined ? mark : { ...mark, [EXTENSIONS.authority]: { ...(authority as object), ended } }
 }
 
 function marked(update: TaskUpdate, mark: Readonly<Record<string, unknown>>): TaskUpdate {
@@ -348,7 +358,7 @@ function withNote(update: TaskUpdate, note: string, committed: Committed, { cloc
     messageId: newId('message', clock.now()),
     role: 'ROLE_AGENT' as const,
     parts: [{ text: note }],
-    ...(committed === undefined ? {} : { metadata: { 'urn:csb:ext:commit:v1': committed } }),
+    ...(committed === undefined ? {} : { metadata: { [EXTENSIONS.commit]: committed } }),
   }
   return { statusUpdate: { ...update.statusUpdate, status: { ...update.statusUpdate.status, message } } }
 }

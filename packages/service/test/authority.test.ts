@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createFakeClock, createKeyPair, until, type Authority } from '@csb/core'
-import { AUTHORITY_EXTENSION, cancelTask } from '@csb/agents'
-import { AUTHORITY_KEY, draftGrant, grantHash, signGrant, signRevocation, untrust } from '@csb/authority'
+import { EXTENSIONS, createFakeClock, createKeyPair, until, type Authority } from '@csb/core'
+import { cancelTask } from '@csb/agents'
+import { draftGrant, grantHash, signGrant, signRevocation, untrust } from '@csb/authority'
 import { getRef } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import {
@@ -31,7 +31,7 @@ async function stage() {
   return { house, speaker, clock }
 }
 
-const markOf = (task: Task) => task.metadata?.[AUTHORITY_EXTENSION]
+const markOf = (task: Task) => task.metadata?.[EXTENSIONS.authority]
 
 describe('a delegated message', () => {
   test.each(['request', 'execute', 'override'] as const)(
@@ -148,7 +148,7 @@ describe('a message whose authority fails a step is an ordinary one, and the ans
       'ambiguous',
       (h, s) => ({
         grants: [s.grant(h)],
-        message: messageOf('x', { metadata: { [AUTHORITY_KEY]: { delegated_by: 'somebody else' } } }),
+        message: messageOf('x', { metadata: { [EXTENSIONS.authority]: { delegated_by: 'somebody else' } } }),
       }),
     ],
     [

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createKeyPair, type Grant, type Lease } from '@csb/core'
-import { AUTHORITY_EXTENSION } from '@csb/agents'
+import { EXTENSIONS, createKeyPair, type Grant, type Lease } from '@csb/core'
 import { draftGrant, signGrant, grantHash, signRevocation, trust } from '@csb/authority'
 import { getRef, readCommit } from '@csb/files'
 import type { MessagePort } from '../src/index.ts'
@@ -305,7 +304,7 @@ describe('speaking and trusting across nodes', () => {
       scope: ['reports'],
     })
     expect(wordsOf(task)).toBe('with authority from nas')
-    expect(task.metadata?.[AUTHORITY_EXTENSION]).toMatchObject({ accepted: true, level: 'execute' })
+    expect(task.metadata?.[EXTENSIONS.authority]).toMatchObject({ accepted: true, level: 'execute' })
     const told = (await nas.records()).findLast(({ operation }) => operation === 'agents.send')
     expect(told?.effect).toMatchObject({ to: friend.key.did, delegation: grant.delegation.id })
   })
