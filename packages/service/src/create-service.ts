@@ -1,7 +1,7 @@
 /** The service: the registry behind the pipeline, and nothing else. */
 import { fail } from '@csb/core'
 import { createChainCache, currentKey } from '@csb/authority'
-import { chargeAnswer, meteredPort } from './metering.ts'
+import { chargeAnswer, meteredPort } from './session/metering.ts'
 import type { Context, Operation, Parts } from './operation.ts'
 import { createPipeline } from './pipeline.ts'
 import { createFolding } from './refusals.ts'

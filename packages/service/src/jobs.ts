@@ -6,13 +6,13 @@ import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
 import { appendRecord, heldOf } from '@csb/authority'
 import { collectHomes } from './collecting.ts'
-import { publishRecord, withdrawRecord } from './directory.ts'
-import { finishForgetting } from './forgetting.ts'
+import { publishRecord, withdrawRecord } from './messages/directory.ts'
+import { finishForgetting } from './gate/forgetting.ts'
 import type { Parts } from './operation.ts'
 import type { SyncRow } from './operations/sync.ts'
 import type { Service } from './service.ts'
-import { greet, tellEveryone } from './spreading.ts'
-import { startWitnessing } from './witnessing.ts'
+import { greet, tellEveryone } from './revocation/spreading.ts'
+import { startWitnessing } from './witness/witnessing.ts'
 
 /** A record lives 48 hours and is renewed far more often, so that short outages of the network do not matter. */
 const RENEW_MS = 30 * 60_000

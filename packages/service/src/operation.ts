@@ -17,7 +17,7 @@ import { allows, type LeaseRequest, type Principal } from '@csb/authority'
 import type { ReadEntry, Store, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { MessagePort, Peers } from './peers.ts'
-import type { Runs } from './active-runs.ts'
+import type { Runs } from './runs/active.ts'
 
 /** What every operation can rely on: the node's parts, handed in once. */
 export type Parts = {

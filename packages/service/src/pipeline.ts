@@ -3,26 +3,22 @@
  * Each step has one error exit; a refusal at any of them is written into the record before it is answered.
  * @clause L1.1, L1.5
  */
-import { EXIT, checkSchema, fail, isNodeError, newId, toNodeError, type NodeError } from '@csb/core'
-import { hasEnded } from '@csb/agents'
+import { EXIT, checkSchema, isNodeError, newId, toNodeError, type NodeError } from '@csb/core'
 import {
   appendRecord,
-  chainOfToken,
-  checkHeld,
   clearanceOfLease,
   createRunReads,
   isExternal,
-  isRevoked,
-  principalOf,
   type ChainCache,
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
 import type { ReadEntry, View } from '@csb/store'
 import type { Caller } from './caller.ts'
-import { checkReach, type Context, type Effect, type Operation, type Parts } from './operation.ts'
-import { chargeCall } from './metering.ts'
-import { keepTaint, refuseOutside } from './minting.ts'
+import type { Context, Effect, Operation, Parts } from './operation.ts'
+import { chargeCall } from './session/metering.ts'
+import { authorize, checkStanding, checkWriting, identify } from './session/standing.ts'
+import { keepTaint, refuseOutside } from './session/taint.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
@@ -93,88 +89,6 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
   }
 }
 
-/** @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED */
-function identify(
-  { chains, ...parts }: Parts & { readonly chains: ChainCache },
-  caller: Caller,
-  operation: Operation,
-  input: unknown,
-): Principal {
-  if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
-  // a session is with the node whose key the stream proved: a token proves no key
-  if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
-  const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now(), chains }
-  const view = parts.store.view()
-  try {
-    return ofOpenRun(parts, view, principalOf(view, caller, options))
-  } catch (error) {
-    if (!isNodeError(error, 'LEASE_EXPIRED')) throw error
-    // that its run has ended is said whether its token is gone already or not yet
-    if (caller.kind === 'bearer') checkOpen(view, chainOfToken(view, caller.token) ?? [])
-    if (!isLooking(parts, operation, input)) throw error
-    return ofOpenRun(parts, view, principalOf(view, caller, { ...options, isLooking: true }))
-  }
-}
-
-/**
- * What was made out for one task ends with it, in the batch that ends the task: however that came, by its result, a
- * cancel or a crash, and though its lease has time left. It ends with what the task rests on as well, in the batch in
- * which a revocation of that is taken in.
- * @throws UNAUTHENTICATED, LEASE_REVOKED
- * @clause L1.2, L1.3
- */
-function ofOpenRun({ runs }: Pick<Parts, 'runs'>, view: View, principal: Principal): Principal {
-  const task = checkOpen(view, principal.chain)
-  if (task === null) return principal
-  const gone = runs.active.get(task)?.heldBy.find((hash) => isRevoked(view, hash))
-  if (gone !== undefined) fail('LEASE_REVOKED', { lease: gone })
-  return principal
-}
-
-/** @returns the task that the chain was made out for, null for none. @throws UNAUTHENTICATED where that has ended */
-function checkOpen(view: View, chain: Principal['chain']): string | null {
-  const task = chain.at(-1)?.delegation.task ?? null
-  if (task !== null && hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
-  return task
-}
-
-/**
- * A run may change nothing while there is no young word on what it rests on, by whichever door: a push is a session.
- * Asked when it is let in, and in each batch that it writes, since a session lasts.
- * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
- * @clause L1.3
- */
-function checkWriting({ runs }: Pick<Parts, 'runs'>, { kind }: Pick<Operation, 'kind'>, run: string): void {
-  if (kind === 'write' || kind === 'session') runs.active.get(run)?.checkWriting()
-}
-
-/**
- * Does it only show what is there? That is what every view goes on doing when a lease is over.
- * @clause L1.3
- */
-function isLooking(parts: Parts, operation: Operation, input: unknown): boolean {
-  if (operation.kind !== 'read' && operation.kind !== 'stream') return false
-  const action = operation.needs?.(input as never, parts).action
-  return action === 'read' || action === 'list'
-}
-
-const visitor = (caller: Caller): Principal => ({
-  kind: 'visitor',
-  did: caller.kind === 'peer' ? caller.did : null,
-  name: 'visitor',
-  leaseHash: null,
-  lease: null,
-  chain: [],
-})
-
-/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach */
-function authorize(parts: Parts, principal: Principal, operation: Operation, input: unknown): void {
-  if (operation.open !== 'lease') return
-  if (principal.lease === null) fail('LEASE_REQUIRED', { operation: operation.name })
-  const needs = operation.needs?.(input as never, parts)
-  if (needs !== undefined) checkReach({ principal }, needs)
-}
-
 function createContext(
   parts: Parts,
   known: Known & { readonly principal: Principal },
@@ -195,10 +109,7 @@ function createContext(
 
   const tell: Context['tell'] = async (work, effect) => {
     const { value, seq } = await parts.store.transact(async (tx) => {
-      // a lease or a run that ended since the request began must not write
-      checkHeld(tx, principal, parts.clock.now())
-      ofOpenRun(parts, tx, principal)
-      checkWriting(parts, known.operation, run)
+      checkStanding(tx, parts, known)
       const done = await work(noted(tx))
       refuseOutside({ principal, outside })
       const told = effect(done)

@@ -18,7 +18,7 @@ import {
 import { createHome } from '@csb/files'
 import { createRuns, createService, type Caller, type Parts } from '@csb/service'
 import { openStore, type Store } from '@csb/store'
-import { askGate } from '../src/gates.ts'
+import { askGate } from '../src/gate/gates.ts'
 import type { Operation } from '../src/operation.ts'
 import { createPipeline } from '../src/pipeline.ts'
 import { createFolding } from '../src/refusals.ts'

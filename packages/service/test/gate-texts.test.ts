@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { LIMITS } from '@csb/core'
 import { signApproval, type Card } from '@csb/authority'
 import { getRef, moveRef, readCommit, readTree, writeCommit, writeTree } from '@csb/files'
-import type { ChangeText } from '../src/gate-texts.ts'
+import type { ChangeText } from '../src/gate/texts.ts'
 import { cardFor, openRig, owner, type Rig } from './gate-rig.ts'
 
 const write = (rig: Rig, path: string, text: string, branch = 'runs/1') =>

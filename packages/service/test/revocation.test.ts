@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS, createFakeClock, until, type FakeClock, type Grant } from '@csb/core'
 import { grantHash, isRevoked, signRevocation, trust } from '@csb/authority'
 import { startJobs } from '../src/index.ts'
-import { handedFooting, refreshStatuses, whileHeld } from '../src/freshness.ts'
+import { handedFooting, refreshStatuses, whileHeld } from '../src/revocation/freshness.ts'
 import { HOUR, NOW, attach, codeOf, createHouse, messageOf, wordsOf, type House, type Task } from './house.ts'
 import { createNetwork, type Network } from './network.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTurns } from '../src/turns.ts'
+import { createTurns } from '../src/runs/turns.ts'
 
 const { signal } = new AbortController()
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createKeyPair } from '@csb/core'
 import { heldOf, holdRecord, signCheckpoint, trust, witnessState } from '@csb/authority'
-import { askWitness } from '../src/witnessing.ts'
+import { askWitness } from '../src/witness/witnessing.ts'
 import type { Service } from '../src/index.ts'
 import { createHouse, type House } from './house.ts'
 import { createNetwork } from './network.ts'

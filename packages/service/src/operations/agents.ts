@@ -14,9 +14,9 @@ import {
   type AttachedAgent,
 } from '@csb/agents'
 import { trusted } from '@csb/authority'
-import { publishRecord } from '../directory.ts'
-import { checkClean } from '../minting.ts'
-import { takeInForeign } from '../task-taint.ts'
+import { publishRecord } from '../messages/directory.ts'
+import { checkClean } from '../session/minting.ts'
+import { takeInForeign } from '../session/told.ts'
 import {
   EVERYWHERE,
   homeOf,

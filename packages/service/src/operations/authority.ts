@@ -26,13 +26,13 @@ import {
   type Rank,
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
-import { answerStatus } from '../freshness.ts'
-import type { Wish } from '../gate-subjects.ts'
-import { checkBrought, checkToken, mintThroughGate } from '../minting.ts'
+import { answerStatus } from '../revocation/freshness.ts'
+import type { Wish } from '../gate/subjects.ts'
+import { checkBrought, checkToken, mintThroughGate } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
-import { showing, spread, tellPeer } from '../spreading.ts'
+import { showing, spread, tellPeer } from '../revocation/spreading.ts'
 
 type Accepting = {
   readonly grant: unknown

@@ -25,9 +25,9 @@ import {
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import type { Transaction } from '@csb/store'
-import { authorOf, trailersOf } from '../authorship.ts'
-import { takeIn, takeInBranches } from '../bulk-reads.ts'
-import { labelOfSession, withoutOutside } from '../minting.ts'
+import { authorOf, trailersOf } from '../session/authorship.ts'
+import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
+import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }

@@ -1,7 +1,7 @@
 /** Operations of the gate: what waits for the owner, and the owner's signed word on it. None of them opens a key. */
 import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
-import { textsOf } from '../gate-texts.ts'
-import { decideGate } from '../gates.ts'
+import { textsOf } from '../gate/texts.ts'
+import { decideGate } from '../gate/gates.ts'
 import { EVERYWHERE, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
 
 type Decide = { readonly card: string; readonly approval: unknown }

@@ -29,10 +29,10 @@ import {
   type RefChange,
 } from '@csb/files'
 import type { Transaction, View } from '@csb/store'
-import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git-landing.ts'
-import { refsSeen, sightOf, type SeenRef } from '../git-view.ts'
-import { askGate } from '../gates.ts'
-import { checkPushedLabels, checkPushedTag } from '../push-labels.ts'
+import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git/landing.ts'
+import { refsSeen, sightOf, type SeenRef } from '../git/view.ts'
+import { askGate } from '../gate/gates.ts'
+import { checkPushedLabels, checkPushedTag } from '../git/push-labels.ts'
 import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 

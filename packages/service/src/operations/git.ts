@@ -14,10 +14,10 @@ import {
   seesEverything,
   type FetchRequest,
 } from '@csb/files'
-import { takeInBranches } from '../bulk-reads.ts'
-import { checkWants, refsSeen, sightOf, type SeenRef } from '../git-view.ts'
+import { takeInBranches } from '../session/bulk-reads.ts'
+import { checkWants, refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
-import { wholePackOf } from '../whole-pack.ts'
+import { wholePackOf } from '../git/whole-pack.ts'
 import { pushOperation } from './git-push.ts'
 
 type Home = { readonly home?: string }

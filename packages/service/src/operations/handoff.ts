@@ -1,8 +1,8 @@
 /** L4.4 operations: hand work to a peer, and take it in. */
-import { giveHandoff, type Offer } from '../handoff-giving.ts'
-import { takeHandoff } from '../handoff-taking.ts'
+import { giveHandoff, type Offer } from '../handoff/giving.ts'
+import { takeHandoff } from '../handoff/taking.ts'
 import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
-import { checkForeign, takeInForeign } from '../task-taint.ts'
+import { checkForeign, takeInForeign } from '../session/told.ts'
 
 export const handoffOperations: readonly Operation[] = [
   {

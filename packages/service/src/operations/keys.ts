@@ -18,9 +18,9 @@ import {
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
 import { key, type Transaction } from '@csb/store'
-import { checkToken } from '../minting.ts'
+import { checkToken } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
-import { spreadKeys } from '../spreading.ts'
+import { spreadKeys } from '../revocation/spreading.ts'
 
 const NODE_GRANT = key('meta', 'node-grant')
 

@@ -7,8 +7,8 @@ import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
 import { isLowered } from '@csb/authority'
 import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
 import { getNote, getState, relabelNote } from '@csb/memory'
-import { authorOf, trailersOf } from '../authorship.ts'
-import { askGate } from '../gates.ts'
+import { authorOf, trailersOf } from '../session/authorship.ts'
+import { askGate } from '../gate/gates.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
 type OfFile = { readonly home?: string; readonly branch: string; readonly path: string; readonly label: string }

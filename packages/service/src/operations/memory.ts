@@ -15,9 +15,9 @@ import {
   restoreNote,
   type Note,
 } from '@csb/memory'
-import { authorOf, trailersOf } from '../authorship.ts'
-import { askGate } from '../gates.ts'
-import { labelOfSession, withoutOutside } from '../minting.ts'
+import { authorOf, trailersOf } from '../session/authorship.ts'
+import { askGate } from '../gate/gates.ts'
+import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import {
   EVERYTHING,
   checkReach,

@@ -22,9 +22,9 @@ import {
   type ManifestEntry,
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
-import { authorOf, trailersOf } from '../authorship.ts'
-import { takeIn } from '../bulk-reads.ts'
-import { askGate } from '../gates.ts'
+import { authorOf, trailersOf } from '../session/authorship.ts'
+import { takeIn } from '../session/bulk-reads.ts'
+import { askGate } from '../gate/gates.ts'
 import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }

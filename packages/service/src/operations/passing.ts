@@ -18,10 +18,10 @@ import {
   type Rank,
 } from '@csb/authority'
 import type { View } from '@csb/store'
-import type { Wish } from '../gate-subjects.ts'
-import { mintThroughGate } from '../minting.ts'
+import type { Wish } from '../gate/subjects.ts'
+import { mintThroughGate } from '../session/minting.ts'
 import { ruling, type Context, type Operation } from '../operation.ts'
-import { spread } from '../spreading.ts'
+import { spread } from '../revocation/spreading.ts'
 import { revokeGrant } from './authority.ts'
 
 type Asked = {

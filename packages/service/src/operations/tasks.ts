@@ -2,12 +2,12 @@
 import { TASKS_SEND, checkEnvelope, readRequest, type JsonObject } from '@csb/agents'
 import type { Rank } from '@csb/authority'
 import type { Envelope } from '@csb/core'
-import { answer, answerStream, isStreaming } from '../answers.ts'
-import type { Arrival } from '../messages.ts'
+import { answer, answerStream, isStreaming } from '../messages/answers.ts'
+import type { Arrival } from '../messages/messages.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
-import { askOut, sendOut, type Outbound } from '../outbound.ts'
+import { askOut, sendOut, type Outbound } from '../messages/outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
-import { checkForeign, takeInAnswer, takeInForeign } from '../task-taint.ts'
+import { checkForeign, takeInAnswer, takeInForeign } from '../session/told.ts'
 
 type Addressed = {
   readonly agent: string

@@ -4,7 +4,7 @@
  */
 import type { Clearance } from '@csb/core'
 import { endOfKey, listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
-import { checkClean } from '../minting.ts'
+import { checkClean } from '../session/minting.ts'
 import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Trusting = {

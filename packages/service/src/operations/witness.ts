@@ -5,7 +5,7 @@
  */
 import { fail, isNodeError, validate } from '@csb/core'
 import { addCheckpoint, chainsOfHolder, isRevoked, trusted, verifyChain } from '@csb/authority'
-import { answerWitness } from '../comparing.ts'
+import { answerWitness } from '../witness/comparing.ts'
 import type { Context, Operation } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 

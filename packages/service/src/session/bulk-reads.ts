@@ -1,0 +1,67 @@
+/**
+ * What a session sees of whole branches at once, by a clone or an export: nobody notes each file then, and what lies
+ * there from outside taints all the same. By the labels of each branch, those of files that are gone from it too, since
+ * its history goes along.
+ * @clause L1.7
+ */
+import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
+import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf } from '@csb/files'
+import { listStates } from '@csb/memory'
+import type { ReadEntry } from '@csb/store'
+import { isSession } from './session.ts'
+import { refuseOutside } from './taint.ts'
+import type { Context } from '../operation.ts'
+
+/**
+ * Taint the session with what branches and tags hold from outside and it may see. Durable before the next bytes are
+ * answered.
+ * @param isSeen by the name of a branch, of a tag as a lease names it: `tags/<name>`
+ * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
+ */
+export async function takeInBranches(
+  context: Context,
+  home: string,
+  isSeen: (branch: string) => boolean,
+): Promise<void> {
+  if (!isSession(context)) return
+  const view = context.store.view()
+  // a tag may lead to what no branch does any more
+  const tags = (await listTags(view, home)).map(({ name, commit }) => ({ branch: `tags/${name}`, commit }))
+  for (const { branch, commit } of [...(await listRefs(view, home)), ...tags]) {
+    if (!isSeen(branch)) continue
+    takeInCommit(context, home, branch, commit)
+    if (branch === MEMORY)
+      for await (const { path, oid, label } of listStates(view, home))
+        takeIn(context, { home, path, oid, label: parseLabel(label) })
+  }
+  refuseOutside(context)
+}
+
+/**
+ * The same for all that an export holds: the recycle area goes along.
+ * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
+ */
+export async function takeInHome(context: Context, home: string): Promise<void> {
+  if (!isSession(context)) return
+  for (const { branch, path, oid, label } of await recycledOf(context.store.view(), home)) {
+    if (path === null) takeInCommit(context, home, branch, oid)
+    else takeIn(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
+  }
+  await takeInBranches(context, home, () => true)
+}
+
+/** By the labels in its tree. */
+function takeInCommit(context: Context, home: string, branch: string, commit: string): void {
+  const view = context.store.view()
+  const labels = readLabels(view, home, readCommit(view, home, commit).tree)
+  const named =
+    labels === undefined
+      ? [['', MOST_RESTRICTIVE] as const]
+      : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
+  for (const [path, label] of named) takeIn(context, { home, path: `${branch}:${path}`, oid: commit, label })
+}
+
+/** Taint the session with one thing that it is shown, though it did not read it. */
+export function takeIn({ clearance, outside }: Context, entry: ReadEntry): void {
+  if (entry.label.integrity === 'external' && dominates(clearance, entry.label)) outside.push(entry)
+}

@@ -1,0 +1,15 @@
+/**
+ * Who asks. Whoever acts under a lease that was handed out is a session: a program that reads what others wrote and may
+ * do as it says there. The owner's own command line and the node's own work are none.
+ * @clause L1.1
+ */
+import { isSameOwner } from '@csb/authority'
+import type { Context } from '../operation.ts'
+
+/** Is it the owner's own command line that asks? */
+export const isOwner = ({ principal: { did }, identity, store }: Context): boolean =>
+  did !== null && isSameOwner(store.view(), identity.owner.did, did)
+
+/** Does somebody speak through this lease that is neither the owner nor the node? */
+export const isSession = (context: Context): boolean =>
+  context.principal.leaseHash !== null && context.principal.kind !== 'node' && !isOwner(context)

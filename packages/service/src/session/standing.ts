@@ -1,0 +1,111 @@
+/**
+ * Who stands at a door, and whether it may do what it asks for: by the lease that it holds, the run that it belongs to and
+ * what that rests on. Asked when a request is let in, and again in each batch that it writes.
+ * @clause L1.1, L1.2, L1.3
+ */
+import { fail, isNodeError } from '@csb/core'
+import { hasEnded } from '@csb/agents'
+import { chainOfToken, checkHeld, isRevoked, principalOf, type ChainCache, type Principal } from '@csb/authority'
+import type { View } from '@csb/store'
+import type { Caller } from '../caller.ts'
+import { checkReach, type Operation, type Parts } from '../operation.ts'
+
+/**
+ * Who it is, by what it shows. A lease that is over still looks.
+ * @throws UNAUTHENTICATED, LEASE_REQUIRED, LEASE_EXPIRED, LEASE_REVOKED
+ */
+export function identify(
+  { chains, ...parts }: Parts & { readonly chains: ChainCache },
+  caller: Caller,
+  operation: Operation,
+  input: unknown,
+): Principal {
+  if (operation.open === 'nobody' && caller.kind !== 'bearer') return visitor(caller)
+  // a session is with the node whose key the stream proved: a token proves no key
+  if (operation.open === 'peer' && caller.kind !== 'peer') fail('LEASE_REQUIRED', { operation: operation.name })
+  const options = { self: parts.key.did, owner: parts.identity.owner.did, now: parts.clock.now(), chains }
+  const view = parts.store.view()
+  try {
+    return ofOpenRun(parts, view, principalOf(view, caller, options))
+  } catch (error) {
+    if (!isNodeError(error, 'LEASE_EXPIRED')) throw error
+    // that its run has ended is said whether its token is gone already or not yet
+    if (caller.kind === 'bearer') checkOpen(view, chainOfToken(view, caller.token) ?? [])
+    if (!isLooking(parts, operation, input)) throw error
+    return ofOpenRun(parts, view, principalOf(view, caller, { ...options, isLooking: true }))
+  }
+}
+
+/**
+ * Does it still stand, in the batch that writes? A lease or a run that ended since the request began must not write.
+ * @throws UNAUTHENTICATED, LEASE_EXPIRED, LEASE_REVOKED, GRANT_INVALID `{reason}`
+ * @clause L1.3
+ */
+export function checkStanding(
+  view: View,
+  parts: Parts,
+  { principal, operation, run }: { readonly principal: Principal; readonly operation: Operation; readonly run: string },
+): void {
+  checkHeld(view, principal, parts.clock.now())
+  ofOpenRun(parts, view, principal)
+  checkWriting(parts, operation, run)
+}
+
+/**
+ * What was made out for one task ends with it, in the batch that ends the task: however that came, by its result, a
+ * cancel or a crash, and though its lease has time left. It ends with what the task rests on as well, in the batch in
+ * which a revocation of that is taken in.
+ * @throws UNAUTHENTICATED, LEASE_REVOKED
+ * @clause L1.2, L1.3
+ */
+function ofOpenRun({ runs }: Pick<Parts, 'runs'>, view: View, principal: Principal): Principal {
+  const task = checkOpen(view, principal.chain)
+  if (task === null) return principal
+  const gone = runs.active.get(task)?.heldBy.find((hash) => isRevoked(view, hash))
+  if (gone !== undefined) fail('LEASE_REVOKED', { lease: gone })
+  return principal
+}
+
+/** @returns the task that the chain was made out for, null for none. @throws UNAUTHENTICATED where that has ended */
+function checkOpen(view: View, chain: Principal['chain']): string | null {
+  const task = chain.at(-1)?.delegation.task ?? null
+  if (task !== null && hasEnded(view, task)) fail('UNAUTHENTICATED', { reason: 'its run has ended', run: task })
+  return task
+}
+
+/**
+ * A run may change nothing while there is no young word on what it rests on, by whichever door: a push is a session.
+ * Asked when it is let in, and in each batch that it writes, since a session lasts.
+ * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
+ * @clause L1.3
+ */
+export function checkWriting({ runs }: Pick<Parts, 'runs'>, { kind }: Pick<Operation, 'kind'>, run: string): void {
+  if (kind === 'write' || kind === 'session') runs.active.get(run)?.checkWriting()
+}
+
+/**
+ * Does it only show what is there? That is what every view goes on doing when a lease is over.
+ * @clause L1.3
+ */
+function isLooking(parts: Parts, operation: Operation, input: unknown): boolean {
+  if (operation.kind !== 'read' && operation.kind !== 'stream') return false
+  const action = operation.needs?.(input as never, parts).action
+  return action === 'read' || action === 'list'
+}
+
+const visitor = (caller: Caller): Principal => ({
+  kind: 'visitor',
+  did: caller.kind === 'peer' ? caller.did : null,
+  name: 'visitor',
+  leaseHash: null,
+  lease: null,
+  chain: [],
+})
+
+/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach */
+export function authorize(parts: Parts, principal: Principal, operation: Operation, input: unknown): void {
+  if (operation.open !== 'lease') return
+  if (principal.lease === null) fail('LEASE_REQUIRED', { operation: operation.name })
+  const needs = operation.needs?.(input as never, parts)
+  if (needs !== undefined) checkReach({ principal }, needs)
+}

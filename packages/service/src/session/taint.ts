@@ -1,0 +1,58 @@
+/**
+ * What a session has read from outside: kept with its lease before it is answered, borne by what it writes, and refused
+ * under a lease that takes nothing of it.
+ * @clause L1.2, L1.7
+ */
+import { fail, joinLabels, parseLabel, type Label } from '@csb/core'
+import { grownTaint, taintLease, taintOf } from '@csb/authority'
+import type { View } from '@csb/store'
+import type { Context } from '../operation.ts'
+import { isSession } from './session.ts'
+
+/**
+ * A lease may say that nothing from outside is read under it: then what was read is not answered, and what rests on it is
+ * not written.
+ * @throws DENIED
+ * @clause L1.2
+ */
+export function refuseOutside({ principal: { lease }, outside }: Pick<Context, 'principal' | 'outside'>): void {
+  const [first] = outside
+  if (first !== undefined && lease?.external === 'deny')
+    fail('DENIED', { reason: 'this lease reads nothing from outside', path: first.path })
+}
+
+/** Leave out of a list what comes from outside, where the lease reads nothing of that. */
+export function withoutOutside<T>(
+  { principal: { lease }, outside }: Pick<Context, 'principal' | 'outside'>,
+  items: readonly T[],
+  labelOf: (item: T) => Label,
+): readonly T[] {
+  if (lease?.external !== 'deny') return items
+  outside.length = 0
+  return items.filter((item) => labelOf(item).integrity !== 'external')
+}
+
+/**
+ * Keep with a session's lease what this request has read from outside, before any of it is answered.
+ * @clause L1.7
+ */
+export async function keepTaint(context: Context): Promise<void> {
+  const { leaseHash, chain } = context.principal
+  refuseOutside(context)
+  const outside = context.outside.splice(0)
+  if (leaseHash === null || outside.length === 0 || !isSession(context)) return
+  if (grownTaint(context.store.view(), leaseHash, outside) === undefined) return
+  // what a run says goes on under the name of its task
+  const task = chain.at(-1)?.delegation.task ?? null
+  await context.store.transact((tx) => {
+    for (const name of [leaseHash, ...(task === null ? [] : [task])]) taintLease(tx, name, outside)
+  })
+}
+
+/** What a session writes bears at least this: the label of whatever it has read from outside. */
+export function labelOfSession(context: Context, view: View): Label {
+  const { leaseHash } = context.principal
+  const kept = leaseHash === null || !isSession(context) ? undefined : taintOf(view, leaseHash)
+  const read = isSession(context) ? context.outside.map(({ label }) => label) : []
+  return joinLabels([...(kept === undefined ? [] : [parseLabel(kept.label)]), ...read])
+}
