@@ -8,14 +8,14 @@
  */
 import { createHash } from 'node:crypto'
 import { LIMITS, canonicalize, delay, fail, sha256Hex } from '@csb/core'
-import { key, prefix, tail, type Store, type View } from '@csb/store'
+import { key, prefix, tail, type Store, type Transaction, type View } from '@csb/store'
 import { streamBlob } from './blob-stream.ts'
 import { DIGEST_BYTES, FRAME_HEAD_BYTES, MAGIC, frameHead, lineFrame } from './archive-format.ts'
 import { walkObjects, type WalkRoots } from './archive-walk.ts'
 import { CODES, type ObjectKind } from './entry.ts'
 import { getHome, type Home } from './homes.ts'
 import { objectSize, readObject } from './objects.ts'
-import { pinObjects } from './pins.ts'
+import { pinObjects, unpin } from './pins.ts'
 import { isGone, recycledOf, type Recycled } from './recycle.ts'
 import { listRefs, type Ref } from './refs.ts'
 import { listTags, peel, type Tag } from './tags.ts'
@@ -50,38 +50,41 @@ export type Export = {
 const STEP_OBJECTS = 200
 
 /**
- * Begin an export, or find the one that began with the same state. For a day nothing of it is collected.
+ * Begin an export, or find the one that began with the same state. For a day nothing of it is collected: it is held
+ * from the moment on at which it is told what it is made from, before anything of it is measured.
  * @param now ms since epoch
- * @throws NOT_FOUND, OBJECT_DAMAGED, TOO_LARGE
+ * @throws NOT_FOUND, OBJECT_DAMAGED, TOO_LARGE; CONFLICT where something was forgotten meanwhile
  * @clause L0.4
  */
 export async function beginExport(store: Store, home: string, sources: ExportSources, now: number): Promise<Export> {
-  const view = store.view()
-  const row = getHome(view, home)
-  const refs = (await listRefs(view, home)).sort((a, b) => comparePaths(a.branch, b.branch))
-  const tags = (await listTags(view, home)).sort((a, b) => comparePaths(a.name, b.name))
-  const forgotten = await digestForgotten(view, home, sources)
-  const recycled = (await recycledOf(view, home)).filter((entry) => !isGone(view, home, entry))
-  const id = sha256Hex(canonicalize({ home: row, refs, tags, recycled, forgotten }))
-  const known = findExport(view, home, id)
-  const begun = { id, home: row, refs, tags, recycled, forgotten }
-  const made = known ?? { ...begun, ...(await measure(store, begun, sources)) }
-  await store.transact((tx) => {
-    const until = now + LIMITS.exportMs
-    const kept = recycled.filter(({ mode }) => mode !== SUBMODULE)
-    const oids = [...refs.map(({ commit }) => commit), ...[...tags, ...kept].map(({ oid }) => oid)]
-    tx.putJson(key('export', home, id), made)
-    pinObjects(tx, home, { id: `export-${id}`, kind: 'export', oids, until })
+  const begun = await store.transact(async (tx) => {
+    const state = await stateOf(tx, home, sources)
+    holdExport(tx, state, now)
+    return state
   })
-  return made
+  const known = findExport(store.view(), home, begun.id)
+  if (known !== undefined) return known
+  try {
+    const made = { ...begun, ...(await measure(store, begun, sources)) }
+    await store.transact(async (tx) => {
+      // its length is that of what is sent
+      await checkForgotten(tx, made, sources)
+      tx.putJson(key('export', home, made.id), made)
+    })
+    return made
+  } catch (error) {
+    await store.transact((tx) => {
+      if (findExport(tx, home, begun.id) === undefined) unpin(tx, home, pinOf(begun))
+    })
+    throw error
+  }
 }
 
 /** @throws NOT_FOUND where no such export has begun; CONFLICT where something was forgotten since */
 export async function resumeExport(store: Store, home: string, sources: ExportSources, id: string): Promise<Export> {
   const view = store.view()
   const found = findExport(view, home, id) ?? fail('NOT_FOUND', { home, export: id })
-  if ((await digestForgotten(view, home, sources)) !== found.forgotten)
-    fail('CONFLICT', { export: id, reason: 'something was forgotten since' })
+  await checkForgotten(view, found, sources)
   return found
 }
 
@@ -131,6 +134,33 @@ const findExport = (view: View, home: string, id: string): Export | undefined =>
   view.getJson<Export>(key('export', home, id))
 
 type Begun = Pick<Export, 'id' | 'home' | 'refs' | 'tags' | 'recycled' | 'forgotten'>
+
+const pinOf = ({ id }: Begun): string => `export-${id}`
+
+/** What an export of a home is made from now. */
+async function stateOf(view: View, home: string, sources: ExportSources): Promise<Begun> {
+  const row = getHome(view, home)
+  const refs = (await listRefs(view, home)).sort((a, b) => comparePaths(a.branch, b.branch))
+  const tags = (await listTags(view, home)).sort((a, b) => comparePaths(a.name, b.name))
+  const forgotten = await digestForgotten(view, home, sources)
+  const recycled = (await recycledOf(view, home)).filter((entry) => !isGone(view, home, entry))
+  const id = sha256Hex(canonicalize({ home: row, refs, tags, recycled, forgotten }))
+  return { id, home: row, refs, tags, recycled, forgotten }
+}
+
+/** Nothing of it is collected, whatever goes from the recycle area or off a branch. */
+function holdExport(tx: Transaction, begun: Begun, now: number): void {
+  const { home, refs, tags, recycled } = begun
+  const kept = recycled.filter(({ mode }) => mode !== SUBMODULE)
+  const oids = [...refs.map(({ commit }) => commit), ...[...tags, ...kept].map(({ oid }) => oid)]
+  pinObjects(tx, home.id, { id: pinOf(begun), kind: 'export', oids, until: now + LIMITS.exportMs })
+}
+
+/** @throws CONFLICT */
+async function checkForgotten(view: View, { id, home, forgotten }: Begun, sources: ExportSources): Promise<void> {
+  if ((await digestForgotten(view, home.id, sources)) !== forgotten)
+    fail('CONFLICT', { export: id, reason: 'something was forgotten since' })
+}
 
 async function* partsOf(store: Store, begun: Begun, sources: ExportSources): AsyncGenerator<Uint8Array> {
   const view = store.view()

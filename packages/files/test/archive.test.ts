@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
-import { utf8 } from '@csb/core'
-import type { Store } from '@csb/store'
-import { beginExport, commitFiles, importArchive, listTags, streamExport, type ExportSources } from '../src/index.ts'
+import { LIMITS, utf8 } from '@csb/core'
+import { key, prefix, type Store } from '@csb/store'
+import {
+  beginExport,
+  collectGarbage,
+  commitFiles,
+  importArchive,
+  listTags,
+  removeBranch,
+  streamExport,
+  type ExportSources,
+} from '../src/index.ts'
 import { oidOf } from '../src/objects.ts'
 import { putWhole } from '../src/stored.ts'
 import { createTag } from '../src/tags.ts'
@@ -45,4 +54,56 @@ test.each(['sha256', 'sha1'] as const)('L0.4 tags and what they say go along, in
   await importArchive(other, source(), rules)
   expect(await listTags(other.view(), home.id)).toEqual(await listTags(store.view(), home.id))
   expect(await exported(other, home.id)).toEqual(archive)
+})
+
+/** Asked for the second time when it is measured: between the two calls anything may happen to the home. */
+const sourcesWith = (between: () => Promise<unknown>): ExportSources => {
+  let calls = 0
+  return {
+    ...SOURCES,
+    tombstones: async function* (view, home) {
+      if (++calls === 2) await between()
+      yield* SOURCES.tombstones(view, home)
+    },
+  }
+}
+
+const pinsIn = async (store: Store, home: string): Promise<string[]> => {
+  const rows: string[] = []
+  for await (const [row] of store.view().range({ prefix: prefix('pin', home) })) rows.push(row)
+  return rows
+}
+
+test('L0.4 what goes while an export is measured is in it: it is held from the beginning', async () => {
+  const { store, home } = await openHome()
+  const { commit } = await store.transact((tx) =>
+    commitFiles(tx, {
+      ...WORDS,
+      home: home.id,
+      branch: 'runs/one',
+      changes: [{ path: 'a', bytes: text('only here') }],
+    }),
+  )
+  await store.transact((tx) => removeBranch(tx, home.id, 'runs/one', { expect: commit, now: NOW }))
+  // its time is over between the first look and the measuring
+  const end = NOW + LIMITS.recycleMs
+  const collect = async () => {
+    for await (const _ of collectGarbage(store, home.id, { now: end })) continue
+  }
+  const sources = sourcesWith(collect)
+  const begun = await beginExport(store, home.id, sources, end - 1)
+  const parts: Uint8Array[] = []
+  for await (const part of streamExport(store, begun, sources)) parts.push(part)
+  const archive = Buffer.concat(parts)
+  expect(archive.byteLength).toBe(begun.bytes)
+  expect(archive.includes('only here')).toBe(true)
+  expect(await pinsIn(store, home.id)).toHaveLength(1)
+})
+
+test('L0.4 an export of which something is forgotten meanwhile does not begin, and holds nothing', async () => {
+  const { store, home } = await openHome()
+  const sources = sourcesWith(() => store.transact((tx) => tx.put(key('erased', home.id, '/gone.md'), utf8('x'))))
+  await expect(beginExport(store, home.id, sources, NOW)).rejects.toMatchObject({ code: 'CONFLICT' })
+  expect(await pinsIn(store, home.id)).toEqual([])
+  expect((await beginExport(store, home.id, SOURCES, NOW)).bytes).toBeGreaterThan(0)
 })
