@@ -9,6 +9,7 @@ import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
 import { kindAt } from './stored.ts'
 import type { Side } from './tree-diff.ts'
 import { EXECUTABLE, FILE, FOLDER, SUBMODULE, type Mode, type TreeEntry } from './tree.ts'
+import { checkFresh } from './twins.ts'
 
 /** Write a file: its bytes, or a blob that is stored already and its mode. With null: delete it. */
 export type Change = { readonly path: string; readonly bytes: Uint8Array | Side | null }
@@ -29,8 +30,8 @@ type Node = {
  * @param tree object id of the root tree
  * @param changes valid paths
  * @returns id of the new root tree, and what differs, in path order
- * @throws INVALID_INPUT where a path is changed twice, or a file would stand where a folder is or the reverse; NOT_FOUND,
- *   FORGOTTEN where a blob that should be stored is not
+ * @throws INVALID_INPUT where a path is changed twice, a file would stand where a folder is or the reverse, or a new name
+ *   is another one's twin; NOT_FOUND, FORGOTTEN where a blob that should be stored is not
  */
 export function editTree(
   tx: Transaction,
@@ -68,6 +69,7 @@ function planOf(changes: readonly Change[]): Node {
 /** Null where nothing is left: git keeps no empty folders. */
 function editFolder(tx: Transaction, home: string, tree: string | null, plan: Node, changed: Changed[]): string | null {
   const entries = new Map((tree === null ? [] : readTree(tx, home, tree)).map((entry) => [entry.name, entry]))
+  const fresh: string[] = []
   let touched = false
   for (const [name, node] of plan.children) {
     const before = entries.get(name)
@@ -76,7 +78,9 @@ function editFolder(tx: Transaction, home: string, tree: string | null, plan: No
     touched = true
     if (after === undefined) entries.delete(name)
     else entries.set(name, after)
+    if (before === undefined) fresh.push(name)
   }
+  checkFresh(entries.values(), fresh, plan.path === '' ? '' : `${plan.path}/`)
   if (entries.size === 0) return null
   return touched || tree === null ? writeTree(tx, home, [...entries.values()]) : tree
 }

@@ -18,7 +18,8 @@ import { CLEARANCE_TRAILER, spellClearance } from './project-words.ts'
 import { leadsOn, reachesPath, type Sight } from './sight.ts'
 import { writeMemo } from './projection-memo.ts'
 import { getRef, resolveCommit } from './refs.ts'
-import { FOLDER, blobOf } from './tree.ts'
+import { FOLDER, blobOf, type TreeEntry } from './tree.ts'
+import { foldedName } from './twins.ts'
 import { entryAt, walkCommits } from './walk.ts'
 
 export type ApplyProjected = CommitWords &
@@ -140,8 +141,9 @@ function fit(desk: Desk, { path, bytes }: Change): (Change & { readonly at: stri
     const at = knownPlace(desk, path)
     const gone = at === path ? entry : entryAt(tx, home, tree, at)
     if (gone === undefined) return { path, at, bytes }
-    const isSeen = gone.mode === FOLDER ? seenBelow(desk, at).length > 0 : trees.sees(tree, at, blobOf(gone))
-    return isSeen ? { path, at, bytes } : undefined
+    return isSeen(desk, { ...gone, name: at.slice(at.lastIndexOf('/') + 1), path: at })
+      ? { path, at, bytes }
+      : undefined
   }
   const was = entry === undefined ? null : blobOf(entry)
   const isUntouched = was !== null && isErased(tx, home, was) && isForgottenText(tx, home, bytes)
@@ -179,7 +181,7 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
     const candidate = `${stem} (copy${copy === 1 ? '' : ` ${copy}`})${suffix}`
     const path = pathOf(candidate)
     const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
-    if (isFree && canBear(desk, path, isFile)) return candidate
+    if (isFree && twinsOf(desk, path).length === 0 && canBear(desk, path, isFile)) return candidate
   }
   return fail('CONFLICT', { path: pathOf(name) })
 }
@@ -188,13 +190,31 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
 function isHiddenIn(desk: Desk, path: string, isFile: boolean): boolean {
   const { tx, home, tree, trees } = desk
   const entry = entryAt(tx, home, tree, path)
-  if (entry === undefined) return !canBear(desk, path, isFile)
+  // one that is seen is refused by its name; of one that is not nothing is told
+  if (entry === undefined)
+    return twinsOf(desk, path).some((twin) => !isSeen(desk, twin)) || !canBear(desk, path, isFile)
   if (entry.mode !== FOLDER) return !trees.sees(tree, path, blobOf(entry))
   if (!isFile) return !canBear(desk, path, isFile)
   const files = filesBelow(desk, path)
   const gone = new Set(desk.changes.filter(({ bytes }) => bytes === null).map((change) => change.path))
-  const isSeen = (file: Below) => trees.sees(tree, file.path, file.oid)
-  return files.some((file) => !isSeen(file)) && files.every((file) => !isSeen(file) || gone.has(file.path))
+  const isSeenFile = (file: Below) => trees.sees(tree, file.path, file.oid)
+  return files.some((file) => !isSeenFile(file)) && files.every((file) => !isSeenFile(file) || gone.has(file.path))
+}
+
+/** What some system takes for that path, other than it. */
+function twinsOf({ tx, home, tree }: Desk, path: string): (TreeEntry & { readonly path: string })[] {
+  const slash = path.lastIndexOf('/')
+  const [above, name] = [path.slice(0, Math.max(slash, 0)), path.slice(slash + 1)]
+  const folder = above === '' ? { mode: FOLDER, oid: tree } : entryAt(tx, home, tree, above)
+  if (folder?.mode !== FOLDER) return []
+  return readTree(tx, home, folder.oid)
+    .filter((entry) => entry.name !== name && foldedName(entry.name) === foldedName(name))
+    .map((entry) => ({ ...entry, path: path.slice(0, slash + 1) + entry.name }))
+}
+
+function isSeen(desk: Desk, entry: TreeEntry & { readonly path: string }): boolean {
+  if (entry.mode === FOLDER) return seenBelow(desk, entry.path).length > 0
+  return desk.trees.sees(desk.tree, entry.path, blobOf(entry))
 }
 
 /** True where a new file would be seen by its author: as it is, or where no label speaks of it with one of its own. */

@@ -17,6 +17,7 @@ import { markTree } from './pack-write.ts'
 import { isReserved, validatePath } from './paths.ts'
 import { peel } from './tags.ts'
 import { FOLDER, LINK, SUBMODULE, isBlob, type TreeEntry } from './tree.ts'
+import { checkTwins } from './twins.ts'
 
 export type PushRules = {
   /** commits that are known to be whole: the heads of branches and tags */
@@ -44,11 +45,8 @@ export type PushedHistory = {
 const EMPTY: ReadonlyMap<string, TreeEntry> = new Map()
 /** Entries of decoded trees that are kept: some 20 MB. */
 const KEPT_ENTRIES = 100_000
-const UNFOLDED = /^[a-z0-9._ -]*$/
 const LABELS_FOLDER = LABELS_PATH.slice(0, LABELS_PATH.indexOf('/'))
 const OWN_TRAILER = /^csb-[a-z0-9-]*\s*:/im
-/** Code points that no system shows, and some leave out when they compare names. */
-const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
  * @param seen the home with what came
@@ -212,23 +210,6 @@ function treeAt(seen: PackView, home: string, oid: string, above: string): TreeE
     throw error
   }
 }
-
-/** Names that some system takes for one and the same file. @throws INVALID_INPUT */
-function checkTwins(entries: readonly TreeEntry[], above: string): void {
-  // names that are spelled in the one way that nothing folds are no twins of one another
-  if (entries.every(({ name }) => UNFOLDED.test(name))) return
-  const names = new Map<string, string>()
-  for (const { name } of entries) {
-    const folded = UNFOLDED.test(name) ? name : foldedName(name)
-    const twin = names.get(folded)
-    if (twin !== undefined)
-      fail('INVALID_INPUT', { reason: 'two names that some systems take for one', path: above + name, twin })
-    names.set(folded, name)
-  }
-}
-
-const foldedName = (name: string): string =>
-  name.replace(UNSEEN, '').normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /** Not more than is looked at. */
 function bytesToCheck(view: View, home: string, oid: string, path: string): Uint8Array {

@@ -97,6 +97,32 @@ describe('changes that come back', () => {
     expect(readCommit(store.view(), home, kept.commit).tree).toBe(readCommit(store.view(), home, head).tree)
   })
 
+  test('get another name where something hidden differs by letters only that some system takes for one', async () => {
+    const { store } = await openHome()
+    const home = nextHome()
+    const full: Step = { changes: [...VISIBLE, ...HIDDEN].map((path) => [path, 1]), message: 'all' }
+    const [head = ''] = await replay(store, home, [full])
+    const base = (await project(store, home, head)) ?? ''
+    const apply = (paths: readonly string[], branch: string) =>
+      store.transact((tx) =>
+        applyProjected(tx, {
+          ...wordsAt(home, 9, 'edit'),
+          clearance: LOW,
+          branch,
+          from: BRANCH,
+          base,
+          changes: paths.map((path) => ({ path, bytes: utf8('mine') })),
+        }),
+      )
+    const done = await apply(['docs/ZZfirst.md', 'ZZplain/x'], 'runs/a')
+    expect(done.placed).toEqual([
+      { path: 'docs/ZZfirst.md', at: 'docs/ZZfirst (copy).md' },
+      { path: 'ZZplain/x', at: 'ZZplain (copy)/x' },
+    ])
+    // what is seen is no secret
+    await expect(apply(['A.md'], 'runs/b')).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+  })
+
   test('are refused on a protected branch, on a base that nobody sees, and in the file of labels', async () => {
     const { store } = await openHome()
     const home = nextHome()
