@@ -105,11 +105,14 @@ export class NodeError extends Error {
   override readonly name = 'NodeError'
   readonly code: ErrorCode
   readonly details: ErrorDetails
+  /** somebody else said so: the details are that one's words */
+  readonly isTold: boolean
 
-  constructor(code: ErrorCode, details: ErrorDetails = {}, cause?: unknown) {
+  constructor(code: ErrorCode, details: ErrorDetails = {}, cause?: unknown, isTold = false) {
     super(ERRORS[code].message, cause === undefined ? undefined : { cause })
     this.code = code
     this.details = details
+    this.isTold = isTold
   }
 
   get row(): ErrorRow {
@@ -158,9 +161,11 @@ function messageOf(error: unknown): string {
 /** Read an error's wire form back, so that a code survives a hop. Unknown codes become INTERNAL. */
 export function errorFromJSON(value: unknown): NodeError {
   const { code, details } = (value ?? {}) as { code?: unknown; details?: unknown }
-  if (typeof code !== 'string' || !Object.hasOwn(ERRORS, code)) return new NodeError('INTERNAL')
+  if (typeof code !== 'string' || !Object.hasOwn(ERRORS, code)) return new NodeError('INTERNAL', {}, undefined, true)
   return new NodeError(
     code as ErrorCode,
     typeof details === 'object' && details !== null ? (details as ErrorDetails) : {},
+    undefined,
+    true,
   )
 }

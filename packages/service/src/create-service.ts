@@ -31,7 +31,7 @@ export function createService(init: Parts): Service {
       const { operation, context } = await admitted(['read', 'write', 'call'], name, (found) =>
         pipeline.admit(caller, found, input, options),
       )
-      return pipeline.conclude(context, operation, async () =>
+      return pipeline.conclude(context, { operation, input }, async () =>
         chargeAnswer(context, operation, await operation.run(context, input as never)),
       )
     },
@@ -43,7 +43,7 @@ export function createService(init: Parts): Service {
       const iterator = operation.run(context, input as never)[Symbol.asyncIterator]()
       try {
         for (;;) {
-          const step = await pipeline.conclude(context, operation, async () => {
+          const step = await pipeline.conclude(context, { operation, input }, async () => {
             const next = await iterator.next()
             if (next.done !== true) await chargeAnswer(context, operation, next.value)
             return next
@@ -60,7 +60,7 @@ export function createService(init: Parts): Service {
       const { operation, context } = await admitted(['session'], name, (found) =>
         pipeline.admit(caller, found, input, options),
       )
-      await pipeline.conclude(context, operation, () =>
+      await pipeline.conclude(context, { operation, input }, () =>
         operation.run(context, input as never, meteredPort(context, port)),
       )
     },

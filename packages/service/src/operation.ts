@@ -81,8 +81,11 @@ export type Context = Parts & {
   become(principal: Principal, run: string, basis?: string): Context
 }
 
-/** Who may ask: `lease` needs one that reaches; `peer` a Noise peer; `nobody` anyone, for public cards and health. */
-export type Openness = 'lease' | 'peer' | 'nobody'
+/**
+ * Who may ask: `owner` the owner's own command line, whatever others hold; `lease` needs one that reaches; `peer` a Noise
+ * peer; `nobody` anyone, for public cards and health.
+ */
+export type Openness = 'owner' | 'lease' | 'peer' | 'nobody'
 
 export type Operation = {
   readonly name: string
@@ -91,6 +94,12 @@ export type Operation = {
   readonly open: Openness
   /** What the lease must cover for this input; undefined where holding any valid lease is enough. */
   needs?(input: never, parts: Parts): LeaseRequest
+  /**
+   * Whom it hears: what of its answer, or of how it failed, is the word of others that no label tells, as a person reads
+   * it; undefined where nothing is. Absent: nothing ever.
+   * @clause L1.7
+   */
+  hears?(input: never, parts: Parts): string | undefined
 } & (
   | { readonly kind: 'read' | 'write' | 'call'; run(context: Context, input: never): unknown }
   | { readonly kind: 'stream'; run(context: Context, input: never): AsyncIterable<unknown> }

@@ -18,16 +18,19 @@ import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
 import { chargeCall } from './session/metering.ts'
 import { authorize, checkStanding, checkWriting, identify } from './session/standing.ts'
-import { keepTaint, refuseOutside } from './session/taint.ts'
+import { heard, keepTaint, refuseOutside } from './session/taint.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
 
 export type Pipeline = {
   /** Steps 1 to 4: check, and give the context in which the operation runs. Refusals are recorded. */
   admit(caller: Caller, operation: Operation, input: unknown, options: PerformOptions): Promise<Context>
-  /** Steps 5 to 8 for an operation's whole life: run it, record how it failed. */
-  conclude<T>(context: Context, operation: Operation, work: () => Promise<T>): Promise<T>
+  /** Steps 5 to 8 for an operation's whole life: run it, keep what it has heard, record how it failed. */
+  conclude<T>(context: Context, asked: Asked, work: () => Promise<T>): Promise<T>
 }
+
+/** An operation and what it was asked. */
+export type Asked = { readonly operation: Operation; readonly input: unknown }
 
 type Emit = (event: ServiceEvent) => void
 
@@ -72,13 +75,16 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
       return createContext(parts, { caller, operation, run, principal }, options, emit)
     },
 
-    conclude: async (context, operation, work) => {
+    conclude: async (context, { operation, input }, work) => {
       try {
         const value = await work()
-        await keepTaint(context)
+        await takeIn(context, operation, input)
         return value
       } catch (error) {
-        const reason = toNodeError(error)
+        const failed = toNodeError(error)
+        // what was read before it failed may show in how it failed, and another node may have said how
+        const taken = failed.isTold ? takeIn(context, operation, input) : keepTaint(context)
+        const reason = await taken.then(() => failed, toNodeError)
         const known: Known = { caller: context.caller, operation, run: context.run, principal: context.principal }
         if (reason.row.exit === EXIT.refused) await refuse(known, reason)
         else if (reason.code === 'INTERNAL')
@@ -87,6 +93,13 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
       }
     },
   }
+}
+
+/** @throws DENIED where the lease takes nothing from outside */
+async function takeIn(context: Context, { hears }: Operation, input: unknown): Promise<void> {
+  const place = hears?.(input as never, context)
+  if (place !== undefined) context.outside.push(heard(context, place))
+  await keepTaint(context)
 }
 
 function createContext(

@@ -239,7 +239,7 @@ describe('L1.3 when a lease is over', () => {
       ...everything,
       actions: ['list' as const, 'read' as const, 'exec' as const, 'send' as const],
     }
-    const agent = await holding(house, { ...wide, budget: {} })
+    const agent = await holding(house, { ...wide, budget: {}, external: 'taint' })
     expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('done')
     clock.advance(HOUR)
     expect(await codeOf(house.service.perform(agent, 'gate.list', {}))).toBe('LEASE_EXPIRED')

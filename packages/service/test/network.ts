@@ -59,10 +59,19 @@ export function createNetwork(): Network {
       request: async function* (envelope) {
         const target = reach(did, envelope.to)
         const sent: unknown = JSON.parse(canonicalize(envelope))
-        for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
-          yield reply as EnvelopeReply
+        try {
+          for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
+            yield reply as EnvelopeReply
+        } catch (error) {
+          throw told(error)
+        }
       },
-      card: async (to, agent) => reach(did, to).perform(caller(did), 'agents.card', { agent }),
+      card: async (to, agent) =>
+        reach(did, to)
+          .perform(caller(did), 'agents.card', { agent })
+          .catch((error: unknown) => {
+            throw told(error)
+          }),
       findRecord: async (to) => published.findLast((record) => record.did === to),
       findProviders: async (capability) => published.filter((record) => record.capabilities.includes(capability)),
       publish: async (record) => void published.push(record),
@@ -84,6 +93,9 @@ export function createNetwork(): Network {
   }
 }
 
+/** An error as it arrives: the other side said it. */
+const told = (error: unknown): NodeError => errorFromJSON(toNodeError(error).toJSON())
+
 type Item = { readonly text: string } | { readonly error: NodeError } | 'end'
 
 function createPorts(left: string, right: string, heard: { from: string; text: string }[]) {
@@ -96,7 +108,7 @@ function createPorts(left: string, right: string, heard: { from: string; text: s
     receive: async () => {
       const item = await inbox.next()
       if (item === 'end') return undefined
-      if ('error' in item) throw errorFromJSON(item.error.toJSON())
+      if ('error' in item) throw told(item.error)
       return JSON.parse(item.text) as unknown
     },
     close: async () => outbox.push('end'),

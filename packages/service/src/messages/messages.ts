@@ -33,7 +33,7 @@ import { homeOf, locationOf, type Context } from '../operation.ts'
 import { footingOf } from '../runs/footing.ts'
 import { ownCeiling, runCeiling, visitorCeiling } from '../runs/lease.ts'
 import { runTask, type TaskRun } from '../runs/runs.ts'
-import { foreign } from '../session/told.ts'
+import { heard } from '../session/taint.ts'
 
 export type Arrival = {
   readonly agent: string
@@ -99,7 +99,7 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
       ceiling: ceilingOf(context, arrival, accepted.task.id, outcome),
       payer: payerOf(context, outcome),
       // whatever was read where it was written, nothing is told of that here
-      ...(context.caller.kind === 'peer' ? { outside: [foreign(context, `message of ${arrival.owner}`)] } : {}),
+      ...(context.caller.kind === 'peer' ? { outside: [heard(context, `message of ${arrival.owner}`)] } : {}),
       footing: footingOf(context, { outcome, owner: arrival.owner }),
       mark: standing.mark,
       note: standing.note,

@@ -16,7 +16,8 @@ import {
 import { trusted } from '@csb/authority'
 import { publishRecord } from '../messages/directory.ts'
 import { checkClean } from '../session/minting.ts'
-import { takeInForeign } from '../session/told.ts'
+import { heard } from '../session/taint.ts'
+import { isSession } from '../session/session.ts'
 import {
   EVERYWHERE,
   homeOf,
@@ -64,7 +65,7 @@ export const agentOperations: readonly Operation[] = [
     run: async (context: Context, { limit = LIMITS.listDefault }: { limit?: number }) => {
       const { view } = context
       const received = await listReceived(view, limit)
-      for (const { from } of received) takeInForeign(context, `message of ${from}`, undefined)
+      if (isSession(context)) context.outside.push(...received.map(({ from }) => heard(context, `message of ${from}`)))
       return { items: received.map((item) => ({ ...item, name: trusted(view, item.from)?.name ?? null })) }
     },
   },
@@ -106,6 +107,8 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsCard',
     kind: 'read',
     open: 'nobody',
+    hears: ({ did, agent = '' }: { agent?: string; did?: string }, parts: Parts) =>
+      did === undefined || did === parts.key.did ? undefined : `card of ${agent} at ${did}`,
     run: async (context: Context, input: { agent?: string; did?: string; relay?: boolean }) => {
       if (input.did === undefined || input.did === context.key.did)
         return cardOf(context, await agentOrFirst(context, input.agent))
@@ -121,6 +124,7 @@ export const agentOperations: readonly Operation[] = [
     kind: 'call',
     open: 'lease',
     needs: doing('send'),
+    hears: () => 'what other nodes say of themselves',
     run: async (context: Context, input: { did?: string; capability?: string; limit?: number }) => {
       const { peers, signal, view, clock } = context
       if (input.did !== undefined) {

@@ -52,7 +52,7 @@ export const archiveOperations: readonly Operation[] = [
     }),
     run: exportHome,
   },
-  { name: 'files.import', input: 'FilesImport', kind: 'session', open: 'lease', needs: ruling, run: importHome },
+  { name: 'files.import', input: 'FilesImport', kind: 'session', open: 'owner', needs: ruling, run: importHome },
 ]
 
 async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportEvent> {

@@ -223,6 +223,7 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'call',
     open: 'lease',
     needs: ruling,
+    hears: ({ did }: { did: string }) => `answer of ${did}`,
     run: async (context: Context, input: { did: string; chain?: readonly unknown[]; revocation?: unknown }) => {
       const message = input.chain === undefined ? { revocation: input.revocation } : { chain: input.chain }
       await showing(context, input.did, (input.chain ?? []) as readonly Grant[])
@@ -240,6 +241,7 @@ export const authorityOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
+    hears: () => 'names in grants',
     run: async ({ view }: Context) => {
       const grants: readonly Grant[] = await listGrants(view)
       return {

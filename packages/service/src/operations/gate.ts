@@ -24,6 +24,9 @@ function checkSees(context: Context): void {
   checkReach(context, { location, action: 'read', ...EVERYWHERE })
 }
 
+/** What a card is about may be anybody's words. */
+const onCards = () => 'cards of the gate'
+
 export const gateOperations: readonly Operation[] = [
   {
     name: 'gate.list',
@@ -31,6 +34,7 @@ export const gateOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: ruling,
+    hears: onCards,
     run: async (context: Context, { all = false }: { all?: boolean }) => {
       checkSees(context)
       return { items: (await listCards(context.view, { all })).map(shown) }
@@ -42,6 +46,7 @@ export const gateOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: ruling,
+    hears: onCards,
     run: (context: Context, { card, page = 0 }: { card: string; page?: number }) => {
       checkSees(context)
       const { view } = context

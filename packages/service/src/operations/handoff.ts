@@ -1,8 +1,7 @@
 /** L4.4 operations: hand work to a peer, and take it in. */
 import { giveHandoff, type Offer } from '../handoff/giving.ts'
 import { takeHandoff } from '../handoff/taking.ts'
-import { homeOf, locationOf, type Context, type Operation } from '../operation.ts'
-import { checkForeign, takeInForeign } from '../session/told.ts'
+import { homeOf, locationOf, type Operation } from '../operation.ts'
 
 export const handoffOperations: readonly Operation[] = [
   {
@@ -17,11 +16,8 @@ export const handoffOperations: readonly Operation[] = [
       // it mints a lease for somebody else
       capability: 'C',
     }),
-    run: async (context: Context, input: Offer) => {
-      const place = `answer of ${input.agent} at ${input.did}`
-      checkForeign(context, place)
-      return takeInForeign(context, place, await giveHandoff(context, input))
-    },
+    hears: (input: Offer) => `answer of ${input.agent} at ${input.did}`,
+    run: giveHandoff,
   },
   { name: 'handoff.receive', input: 'HandoffReceive', kind: 'session', open: 'peer', run: takeHandoff },
 ]

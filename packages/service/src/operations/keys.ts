@@ -60,6 +60,7 @@ export const keyOperations: readonly Operation[] = [
     kind: 'call',
     open: 'lease',
     needs: ruling,
+    hears: ({ did }: { did: string }) => `answer of ${did}`,
     run: async (context: Context, { did, statement }: { did: string; statement: unknown }) => {
       const port = await context.peers.session(did, 'delegation', {}, { signal: context.signal })
       try {

@@ -49,6 +49,7 @@ export const nodeOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: listingAll,
+    hears: () => 'addresses that peers name',
     run: async ({ peers }: Context) => ({ items: await peers.list() }),
   },
   {

@@ -24,6 +24,9 @@ const readingAll = (_input: unknown, parts: Parts) => ({
   ...EVERYWHERE,
 })
 
+/** Names and words of whoever asked for something stand there as they came. */
+const inRecord = () => 'the record'
+
 export const recordOperations: readonly Operation[] = [
   {
     name: 'record.tail',
@@ -31,6 +34,7 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: readingAll,
+    hears: inRecord,
     run: async ({ view }: Context, input: { limit?: number; after?: number }) => ({
       items: await readRecords(view, {
         limit: input.limit ?? 50,
@@ -58,6 +62,7 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: readingAll,
+    hears: inRecord,
     run: ({ view }: Context, { commit }: { commit: string }) => explainCommit(view, commit),
   },
   {
@@ -66,6 +71,7 @@ export const recordOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: readingAll,
+    hears: inRecord,
     run: ({ view }: Context, { run }: { run: string }) => explainRun(view, run),
   },
   {
@@ -102,7 +108,7 @@ export const recordOperations: readonly Operation[] = [
     name: 'record.resume',
     input: 'RecordResume',
     kind: 'write',
-    open: 'lease',
+    open: 'owner',
     needs: ruling,
     run: (context: Context) =>
       context.write(

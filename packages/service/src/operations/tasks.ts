@@ -7,7 +7,7 @@ import type { Arrival } from '../messages/messages.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { askOut, sendOut, type Outbound } from '../messages/outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
-import { checkForeign, takeInAnswer, takeInForeign } from '../session/told.ts'
+import { takeInAnswer } from '../session/told.ts'
 
 type Addressed = {
   readonly agent: string
@@ -47,7 +47,9 @@ function outboundOf(input: Addressed, method: string): Outbound {
   }
 }
 
-const placeOf = ({ did = '', agent }: Addressed): string => `answer of ${agent} at ${did}`
+/** What another node answers. */
+const hearing = (input: Addressed, parts: Parts): string | undefined =>
+  isHere(input, parts) ? undefined : `answer of ${input.agent} at ${input.did}`
 
 const unary = (name: string, method: string, input: string): Operation => ({
   name,
@@ -55,10 +57,10 @@ const unary = (name: string, method: string, input: string): Operation => ({
   kind: 'call',
   open: 'lease',
   needs: sending,
+  hears: hearing,
   run: async (context: Context, asked: Addressed) => {
     if (isHere(asked, context)) return takeInAnswer(context, await answer(context, arrivalOf(context, asked, method)))
-    checkForeign(context, placeOf(asked))
-    return takeInForeign(context, placeOf(asked), await askOut(context, outboundOf(asked, method)))
+    return askOut(context, outboundOf(asked, method))
   },
 })
 
@@ -68,15 +70,14 @@ const streaming = (name: string, method: string, input: string): Operation => ({
   kind: 'stream',
   open: 'lease',
   needs: sending,
+  hears: hearing,
   run: async function* (context: Context, asked: Addressed) {
     if (isHere(asked, context)) {
       for await (const event of answerStream(context, arrivalOf(context, asked, method)))
         yield takeInAnswer(context, event)
       return
     }
-    checkForeign(context, placeOf(asked))
-    for await (const event of sendOut(context, outboundOf(asked, method)))
-      yield takeInForeign(context, placeOf(asked), event)
+    yield* sendOut(context, outboundOf(asked, method))
   },
 })
 

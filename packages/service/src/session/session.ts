@@ -6,10 +6,12 @@
 import { isSameOwner } from '@csb/authority'
 import type { Context } from '../operation.ts'
 
+type Asking = Pick<Context, 'principal' | 'identity' | 'store'>
+
 /** Is it the owner's own command line that asks? */
-export const isOwner = ({ principal: { did }, identity, store }: Context): boolean =>
+export const isOwner = ({ principal: { did }, identity, store }: Asking): boolean =>
   did !== null && isSameOwner(store.view(), identity.owner.did, did)
 
 /** Does somebody speak through this lease that is neither the owner nor the node? */
-export const isSession = (context: Context): boolean =>
-  context.principal.leaseHash !== null && context.principal.kind !== 'node' && !isOwner(context)
+export const isSession = (asking: Asking): boolean =>
+  asking.principal.leaseHash !== null && asking.principal.kind !== 'node' && !isOwner(asking)

@@ -9,6 +9,8 @@ import { chainOfToken, checkHeld, isRevoked, principalOf, type ChainCache, type 
 import type { View } from '@csb/store'
 import type { Caller } from '../caller.ts'
 import { checkReach, type Operation, type Parts } from '../operation.ts'
+import { isOwner } from './session.ts'
+import { heard, refuseOutside } from './taint.ts'
 
 /**
  * Who it is, by what it shows. A lease that is over still looks.
@@ -102,10 +104,20 @@ const visitor = (caller: Caller): Principal => ({
   chain: [],
 })
 
-/** @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach */
+/**
+ * May it do this?
+ * @throws LEASE_REQUIRED, SCOPE_EXCEEDED with the field that does not reach
+ * @throws DENIED where only the owner may, and where a lease takes nothing from outside and would hear something
+ * @clause L1.1, L1.2
+ */
 export function authorize(parts: Parts, principal: Principal, operation: Operation, input: unknown): void {
-  if (operation.open !== 'lease') return
-  if (principal.lease === null) fail('LEASE_REQUIRED', { operation: operation.name })
-  const needs = operation.needs?.(input as never, parts)
-  if (needs !== undefined) checkReach({ principal }, needs)
+  const { open, name } = operation
+  if (open === 'lease' || open === 'owner') {
+    if (principal.lease === null) fail('LEASE_REQUIRED', { operation: name })
+    const needs = operation.needs?.(input as never, parts)
+    if (needs !== undefined) checkReach({ principal }, needs)
+  }
+  if (open === 'owner' && !isOwner({ ...parts, principal })) fail('DENIED', { reason: 'only the owner does this' })
+  const place = operation.hears?.(input as never, parts)
+  if (place !== undefined) refuseOutside({ principal, outside: [heard(parts, place)] })
 }

@@ -5,9 +5,19 @@
  */
 import { fail, joinLabels, parseLabel, type Label } from '@csb/core'
 import { grownTaint, taintLease, taintOf } from '@csb/authority'
-import type { View } from '@csb/store'
+import type { ReadEntry, View } from '@csb/store'
 import type { Context } from '../operation.ts'
 import { isSession } from './session.ts'
+
+const EXTERNAL: Label = { level: 'public', integrity: 'external', tags: [] }
+
+/** The word of somebody else that no label tells, as something that was read. @param place whose it is, for people */
+export const heard = ({ identity }: Pick<Context, 'identity'>, place: string): ReadEntry => ({
+  home: identity.home ?? '',
+  path: place,
+  oid: '',
+  label: EXTERNAL,
+})
 
 /**
  * A lease may say that nothing from outside is read under it: then what was read is not answered, and what rests on it is
@@ -33,7 +43,8 @@ export function withoutOutside<T>(
 }
 
 /**
- * Keep with a session's lease what this request has read from outside, before any of it is answered.
+ * Keep with a session's lease what this request has read from outside, before any of it is answered, or of how it failed.
+ * @throws DENIED where its lease takes nothing of it
  * @clause L1.7
  */
 export async function keepTaint(context: Context): Promise<void> {
