@@ -1,10 +1,16 @@
 /** What agents say they used: counted against the lease that pays, before they are heard any further. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { until, type Lease } from '@csb/core'
-import { createToken, grantHash, holderOf, leftOf, tokenHash, usedOf } from '@csb/authority'
+import { fail, until, type Lease } from '@csb/core'
+import { getAgent } from '@csb/agents'
+import { createChainCache, createToken, grantHash, holderOf, leftOf, tokenHash, usedOf } from '@csb/authority'
 import { getRef } from '@csb/files'
-import type { Caller } from '../src/index.ts'
+import { prefix } from '@csb/store'
+import { OPERATIONS, type Caller } from '../src/index.ts'
+import { createPipeline } from '../src/pipeline.ts'
+import { createFolding } from '../src/refusals.ts'
+import { withRun } from '../src/runs/command.ts'
+import { ownCeiling } from '../src/runs/lease.ts'
 import { HOUR, attach, codeOf, createHouse, messageOf, taskIn, type House, type Task } from './house.ts'
 import { createSpeaker, listed, say } from './speech.ts'
 
@@ -152,5 +158,28 @@ describe('L1.2 what an agent says it used', () => {
     expect((await ask(house, caller, 'use 1000000')).status.state).toBe('TASK_STATE_COMPLETED')
     expect(usedOf(house.store.view(), hash)).toEqual({ calls: 1 })
     expect(await codeOf(ask(house, house.owning, 'use 1000000'))).toBe('done')
+  })
+})
+
+describe('L1.2 a run that ends before its agent has begun', () => {
+  test('L1.2 gives all of its time back, and leaves nothing to ask with', async () => {
+    const { house, caller, hash } = await stage({ wall_ms: 60_000 })
+    const { parts, store, home, key } = house
+    const input = { agent: 'clerk', params: { message: messageOf('echo') } }
+    const pipeline = createPipeline(parts, createFolding(house.clock), () => {}, createChainCache())
+    const operation = OPERATIONS.get('agents.send') ?? expect.unreachable()
+    const context = await pipeline.admit(caller, operation, input, {})
+    const agent = getAgent(store.view(), 'clerk')
+    const ceiling = ownCeiling(`nas://${key.peerId}/${home}`, 'task_x', { level: 'private', tags: [] })
+    const tokens = async () => Object.keys(await house.dump()).filter((name) => name.startsWith(prefix('token')))
+    const before = await tokens()
+    const init = { agent, task: 'task_x', input: {}, ceiling, payer: hash, signal: new AbortController().signal }
+    const run = withRun(context, init, async () => {
+      expect([leftOf(store.view(), hash, 'wall_ms'), (await tokens()).length]).toEqual([0, before.length + 1])
+      fail('UNSUPPORTED_OPERATION', { reason: 'canceled' })
+    })
+    expect(await codeOf(run)).toBe('UNSUPPORTED_OPERATION')
+    expect(leftOf(store.view(), hash, 'wall_ms')).toBe(60_000)
+    expect(await tokens()).toEqual(before)
   })
 })

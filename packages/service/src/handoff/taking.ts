@@ -22,7 +22,7 @@ import { handedFooting, whileHeld } from '../revocation/freshness.ts'
 import { locationOf, type Context } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 import { visitorCeiling } from '../runs/lease.ts'
-import { prepareRun } from '../runs/runs.ts'
+import { withRun } from '../runs/command.ts'
 
 /** Well below the silence that ends a stream. */
 const WORKING_MS = 20_000
@@ -139,7 +139,7 @@ async function work(context: Context, handoff: Handoff, { lease, leafHash, chain
       leave = await context.runs.turns.take(context.config.agents?.runs ?? LIMITS.agentRuns, signal)
       // it may have ended before anybody watched
       footing.check()
-      const prepared = await prepareRun(context, {
+      const init = {
         agent,
         task: handoff.id,
         input: {
@@ -151,8 +151,10 @@ async function work(context: Context, handoff: Handoff, { lease, leafHash, chain
         payer: lease.budget === undefined ? null : leafHash,
         ceiling: visitorCeiling(locationOf(context, context.identity.home ?? 'none')),
         signal,
+      }
+      await withRun(context, init, async (run) => {
+        for await (const event of run.events()) if (event.kind === 'result') result = event.result
       })
-      for await (const event of prepared.events()) if (event.kind === 'result') result = event.result
     })
     checkFiles(lease, handoff, result.files ?? [])
     return { result, failure: null }

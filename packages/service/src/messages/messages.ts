@@ -32,7 +32,7 @@ import type { Transaction } from '@csb/store'
 import { homeOf, locationOf, type Context } from '../operation.ts'
 import { footingOf } from '../runs/footing.ts'
 import { ownCeiling, runCeiling, visitorCeiling } from '../runs/lease.ts'
-import { runTask, type TaskRun } from '../runs/runs.ts'
+import { runTask, type TaskRun } from '../runs/task.ts'
 import { heard } from '../session/taint.ts'
 
 export type Arrival = {
