@@ -27,6 +27,8 @@ export const ERROR_TEXTS = {
   'hint.CONFIG_INVALID.missing':
     'Put identity.json back from a copy, or make a new node in another folder: nothing was changed.',
   'hint.DATA_TOO_NEW': 'Install the newer version that wrote it; nothing was changed.',
+  'hint.DATA_TOO_OLD':
+    'Nothing was changed. Take what is in it out with the version that wrote it (csb files export), make a node in another folder with this one (csb init), and take it in there (csb files import).',
   'hint.DENIED': 'Ask its owner to trust you: csb trust DID --ceiling LEVEL, at that node.',
   'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
   'hint.GRANT_INVALID': 'See what is granted with: csb grants',

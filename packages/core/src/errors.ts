@@ -70,6 +70,12 @@ export const ERRORS = {
   OBJECT_DAMAGED: row('A stored object does not match its id.', 500, -32030, EXIT.fault),
   HOME_LOCKED: row('Another process holds this data folder. The details name its pid.', 503, -32031, EXIT.unreachable),
   DATA_TOO_NEW: row('This data folder was written by a newer version. Update csb.', 500, -32032, EXIT.input),
+  DATA_TOO_OLD: row(
+    'This data folder was written by an earlier version, in a form that this one does not read.',
+    500,
+    -32046,
+    EXIT.input,
+  ),
   DISK_FULL: row(
     'The disk is full. Nothing was acknowledged. Free space and try again.',
     507,

@@ -1,5 +1,6 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { key, openStore } from '@csb/store'
 import { utf8 } from '@csb/core'
@@ -118,6 +119,17 @@ describe('what it can not start from', () => {
     await store.transact((tx) => tx.put(key('meta', 'format'), utf8('99')))
     await store.close()
     expect(await refusal(directory)).toMatchObject({ code: 'DATA_TOO_NEW', details: { format: 99 } })
+  })
+
+  test('a database of an earlier version, of which nothing is changed', async () => {
+    const directory = await createFolder()
+    await made(directory)
+    const store = await openStore(pathOf(directory, 'database'))
+    await store.transact((tx) => tx.put(key('meta', 'format'), utf8('1')))
+    await store.close()
+    const before = await readdir(directory)
+    expect(await refusal(directory)).toMatchObject({ code: 'DATA_TOO_OLD', details: { format: 1 } })
+    expect(await readdir(directory)).toEqual(before)
   })
 
   test('an identity of a newer version', async () => {

@@ -11,8 +11,11 @@ import { key } from './keyspace.ts'
 import type { Transaction, View } from './view.ts'
 import { createWriter } from './writer.ts'
 
-/** The data format written by this version. A folder with a higher one is refused. */
-export const FORMAT = 1
+/**
+ * The data format written by this version. A folder with another one is refused: a higher one has what is not known here,
+ * and in a lower one entries of the record and statements on keys lie in another form, so that they would not verify.
+ */
+export const FORMAT = 2
 
 /** Twice what LevelDB takes by itself: a busy record costs a tenth less, and what a start reads again stays little. */
 const WRITE_BUFFER_BYTES = 8 * 1024 * 1024
@@ -35,7 +38,7 @@ export type Store = {
 
 /**
  * @param directory is made when missing, mode 0700
- * @throws HOME_LOCKED with the holder's pid, DATA_TOO_NEW, OBJECT_DAMAGED
+ * @throws HOME_LOCKED with the holder's pid, DATA_TOO_NEW, DATA_TOO_OLD: nothing was written then; OBJECT_DAMAGED
  */
 export async function openStore(directory: string): Promise<Store> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -48,8 +51,8 @@ export async function openStore(directory: string): Promise<Store> {
     writeBufferSize: WRITE_BUFFER_BYTES,
   }) as Db
   await openDb(db, pidFile)
-  await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })
   await checkFormat(db)
+  await writeFile(pidFile, `${process.pid}\n`, { mode: 0o600 })
   const writer = createWriter(db, directory)
 
   return {
@@ -94,5 +97,6 @@ async function checkFormat(db: Db): Promise<void> {
   const format = Number(fromUtf8(found))
   if (format === FORMAT) return
   await db.close()
-  fail('DATA_TOO_NEW', { format, understood: FORMAT })
+  if (!Number.isSafeInteger(format)) fail('OBJECT_DAMAGED', { reason: 'the data format is not a number' })
+  fail(format > FORMAT ? 'DATA_TOO_NEW' : 'DATA_TOO_OLD', { format, understood: FORMAT })
 }

@@ -1,5 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Level } from 'level'
 import { expect, test } from 'vitest'
 import { until } from '@csb/core'
 import { FORMAT, eraseKeys, key, openStore } from '@csb/store'
@@ -35,15 +36,44 @@ test('a second open in the same process is told so too', async () => {
   })
 })
 
-test('a folder written by a newer version is left as it is', async () => {
+test.each([
+  ['a newer', FORMAT + 1, 'DATA_TOO_NEW'],
+  ['an earlier', FORMAT - 1, 'DATA_TOO_OLD'],
+])('a folder written by %s version is left as it is', async (_which, format, code) => {
   const folder = await testFolder()
   const store = await openStore(join(folder, 'db'))
-  await store.transact((tx) => tx.putJson(key('meta', 'format'), FORMAT + 1))
+  await store.transact((tx) => {
+    tx.putJson(key('meta', 'format'), format)
+    tx.putJson(key('meta', 'kept'), 'as it was')
+  })
   await store.close()
-  const refused = { code: 'DATA_TOO_NEW', details: { format: FORMAT + 1, understood: FORMAT } }
-  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject(refused)
-  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject(refused)
+  const before = await rowsIn(folder)
+  for (let again = 0; again < 2; again++) {
+    await expect(openStore(join(folder, 'db'))).rejects.toMatchObject({
+      code,
+      details: { format, understood: FORMAT },
+    })
+    expect(await readdir(folder)).toEqual(['db'])
+    expect(await rowsIn(folder)).toEqual(before)
+  }
 })
+
+test('a folder whose format is no number is damaged', async () => {
+  const folder = await testFolder()
+  const store = await openStore(join(folder, 'db'))
+  await store.transact((tx) => tx.putJson(key('meta', 'format'), 'two'))
+  await store.close()
+  await expect(openStore(join(folder, 'db'))).rejects.toMatchObject({ code: 'OBJECT_DAMAGED' })
+  expect(await readdir(folder)).toEqual(['db'])
+})
+
+/** Every row of the database, without what opens it as a store. */
+async function rowsIn(folder: string): Promise<readonly [string, string][]> {
+  const db = new Level<string, string>(join(folder, 'db'))
+  const rows = await db.iterator().all()
+  await db.close()
+  return rows
+}
 
 test.each([
   ['is missing', () => 'MANIFEST-999999\n', 'CURRENT'],
