@@ -71,6 +71,7 @@ export { passOn, type Passing } from './pass-on.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
 export {
   appendRecord,
+  checkNotHeld,
   effectiveNow,
   payloadsThatMention,
   readRecords,

@@ -94,6 +94,10 @@ export type Operation = {
   readonly open: Openness
   /** What the lease must cover for this input; undefined where holding any valid lease is enough. */
   needs?(input: never, parts: Parts): LeaseRequest
+  /** It is no read and only looks all the same: it goes on where nothing may be changed or sent. */
+  readonly looks?: true
+  /** It is done while the record is held. */
+  readonly evenHeld?: true
   /**
    * Whom it hears: what of its answer, or of how it failed, is the word of others that no label tells, as a person reads
    * it; undefined where nothing is. Absent: nothing ever.
@@ -105,6 +109,10 @@ export type Operation = {
   | { readonly kind: 'stream'; run(context: Context, input: never): AsyncIterable<unknown> }
   | { readonly kind: 'session'; run(context: Context, input: never, port: MessagePort): Promise<void> }
 )
+
+/** Does it leave everything as it is, here and elsewhere? */
+export const onlyLooks = ({ kind, looks }: Pick<Operation, 'kind' | 'looks'>): boolean =>
+  kind === 'read' || looks === true
 
 /** The home an input speaks of, or the node's own. */
 export const homeOf = (input: { readonly home?: string | undefined }, parts: Pick<Parts, 'identity'>): string =>

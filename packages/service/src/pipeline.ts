@@ -17,7 +17,7 @@ import type { ReadEntry, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
 import { chargeCall } from './session/metering.ts'
-import { authorize, checkStanding, checkWriting, identify } from './session/standing.ts'
+import { authorize, checkActing, checkStanding, identify } from './session/standing.ts'
 import { heard, keepTaint, refuseOutside } from './session/taint.ts'
 import type { Folding } from './refusals.ts'
 import type { PerformOptions, ServiceEvent } from './service.ts'
@@ -42,6 +42,8 @@ type Known = {
   readonly principal?: Principal
   /** hash of the grant on whose word it is done, where the lease is another one */
   readonly basis?: string
+  /** the node's own work for a run */
+  readonly isForRun?: boolean
 }
 
 export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chains: ChainCache): Pipeline {
@@ -65,7 +67,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
         principal = identify({ ...parts, chains }, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
-        checkWriting(parts, operation, run)
+        checkActing(parts, operation, run)
         await chargeCall({ ...parts, principal }, operation, input)
       } catch (error) {
         const reason = toNodeError(error)
@@ -162,7 +164,13 @@ function createContext(
     become: (other, otherRun, basis) =>
       createContext(
         parts,
-        { ...known, principal: other, run: otherRun, ...(basis === undefined ? {} : { basis }) },
+        {
+          ...known,
+          principal: other,
+          run: otherRun,
+          isForRun: otherRun !== run,
+          ...(basis === undefined ? {} : { basis }),
+        },
         { requestId, signal: new AbortController().signal },
         emit,
       ),

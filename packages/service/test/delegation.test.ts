@@ -110,8 +110,11 @@ describe('DEL-003.3.3 identity.json declares', () => {
     const again = await house.reopen()
     expect(await heed(again, [])).toEqual({ revoked: [hash] })
     expect(isRevoked(again.store.view(), hash)).toBe(true)
-    expect((await again.records()).at(-1)).toMatchObject({ effect: { revoked: hash, by: house.key.did } })
+    const records = await again.records()
+    expect(records.at(-2)).toMatchObject({ effect: { revoked: hash, by: house.key.did } })
+    expect(records.at(-1)).toMatchObject({ effect: { declared: [], gone: [grant.delegation.id] } })
     expect(await heed(again, [])).toEqual({ revoked: [] })
+    expect(await again.records()).toEqual(records)
   })
 
   test('what never stood there does not end', async () => {

@@ -87,6 +87,20 @@ describe('who stands witness for whom', () => {
       refusal,
     )
     await expect(house.owned('memory.delete', { id })).rejects.toMatchObject(refusal)
+    // nor does anything leave, or stay behind
+    const [said, kept] = [network.heard.length, await house.dump()]
+    const to = { did: sibling.key.did }
+    for (const [operation, input] of [
+      ['sync.run', to],
+      ['agents.send', { ...to, agent: 'clerk', params: {} }],
+      ['authority.distribute', { ...to, chain: [{}] }],
+      ['keys.tell', { ...to, statement: {} }],
+      ['handoff.offer', { ...to, agent: 'clerk', text: 'x' }],
+    ] as const)
+      await expect(house.owned(operation, input), operation).rejects.toMatchObject(refusal)
+    const exporting = house.service.open(house.owning, 'files.export', {})[Symbol.asyncIterator]()
+    await expect(exporting.next()).rejects.toMatchObject(refusal)
+    expect([network.heard.length, await house.dump()]).toEqual([said, kept])
     await expect(house.service.perform({ kind: 'nobody', door: 'http' }, 'memory.list', {})).rejects.toMatchObject({
       code: 'LEASE_REQUIRED',
     })

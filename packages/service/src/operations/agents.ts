@@ -122,6 +122,7 @@ export const agentOperations: readonly Operation[] = [
     name: 'agents.find',
     input: 'AgentsFind',
     kind: 'call',
+    looks: true,
     open: 'lease',
     needs: doing('send'),
     hears: () => 'what other nodes say of themselves',

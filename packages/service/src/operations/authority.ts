@@ -273,11 +273,18 @@ export const authorityOperations: readonly Operation[] = [
         .filter((hash) => !isRevoked(context.view, hash))
       for (const target of hashes) await endDeclared(context, target)
       // last: what a crash keeps from being ended is ended the next time
-      await context.store.transact((tx) => setDeclared(tx, ids))
+      if (!isSameSet(declaredBefore(context.view), ids))
+        await context.write(
+          (tx) => setDeclared(tx, ids),
+          () => ({ declared: ids, gone }),
+        )
       return { revoked: hashes }
     },
   },
 ]
+
+const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
+  new Set(a).symmetricDifference(new Set(b)).size === 0
 
 /** A grant as it is listed, with what was used of its lease where that has a budget. */
 function kept(view: Context['view'], grant: Grant) {

@@ -70,6 +70,7 @@ export const gitOperations: readonly Operation[] = [
     name: 'git.fetch',
     input: 'GitFetch',
     kind: 'stream',
+    looks: true,
     open: 'lease',
     needs: reading('read'),
     run: (context: Context, input: Fetch) => fetchPack(context, homeOf(input, context), input),

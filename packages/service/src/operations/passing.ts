@@ -7,8 +7,10 @@ import { canonicalize, digestOf, fail, type Grant, type Lease } from '@csb/core'
 import {
   findGrant,
   grantHash,
+  grantsNamed,
   hasGrant,
   isRevoked,
+  isSameOwner,
   leaseOf,
   passOn,
   signRevocation,
@@ -20,7 +22,7 @@ import {
 import type { View } from '@csb/store'
 import type { Wish } from '../gate/subjects.ts'
 import { mintThroughGate } from '../session/minting.ts'
-import { ruling, type Context, type Operation } from '../operation.ts'
+import { ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spread } from '../revocation/spreading.ts'
 import { revokeGrant } from './authority.ts'
 
@@ -44,6 +46,12 @@ export const passingOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
+    hears: ({ grant }: Asked, { store, identity }: Parts) => {
+      const view = store.view()
+      const isOthers = (link: Grant) => !isSameOwner(view, identity.owner.did, link.delegation.grantor_key)
+      const named = hasGrant(view, grant) ? [grant] : grantsNamed(view, grant)
+      return named.some((hash) => findGrant(view, hash).some(isOthers)) ? 'names in grants' : undefined
+    },
     run: async (context: Context, input: Asked) => {
       // before anybody is asked: what can not be made is not worth a card
       const first = made(context, context.store.view(), input)

@@ -108,6 +108,8 @@ export const recordOperations: readonly Operation[] = [
     name: 'record.resume',
     input: 'RecordResume',
     kind: 'write',
+    // the word that ends it
+    evenHeld: true,
     open: 'owner',
     needs: ruling,
     run: (context: Context) =>

@@ -51,7 +51,10 @@ function outboundOf(input: Addressed, method: string): Outbound {
 const hearing = (input: Addressed, parts: Parts): string | undefined =>
   isHere(input, parts) ? undefined : `answer of ${input.agent} at ${input.did}`
 
-const unary = (name: string, method: string, input: string): Operation => ({
+const LOOKS = { looks: true } as const
+
+const unary = (name: string, method: string, input: string, more: { readonly looks?: true } = {}): Operation => ({
+  ...more,
   name,
   input,
   kind: 'call',
@@ -64,7 +67,8 @@ const unary = (name: string, method: string, input: string): Operation => ({
   },
 })
 
-const streaming = (name: string, method: string, input: string): Operation => ({
+const streaming = (name: string, method: string, input: string, more: { readonly looks?: true } = {}): Operation => ({
+  ...more,
   name,
   input,
   kind: 'stream',
@@ -84,11 +88,11 @@ const streaming = (name: string, method: string, input: string): Operation => ({
 export const taskOperations: readonly Operation[] = [
   unary('agents.send', 'SendMessage', 'AgentsSend'),
   unary('agents.tasksSend', TASKS_SEND, 'AgentsTask'),
-  unary('agents.getTask', 'GetTask', 'AgentsTask'),
-  unary('agents.listTasks', 'ListTasks', 'AgentsTask'),
+  unary('agents.getTask', 'GetTask', 'AgentsTask', LOOKS),
+  unary('agents.listTasks', 'ListTasks', 'AgentsTask', LOOKS),
   unary('agents.cancelTask', 'CancelTask', 'AgentsTask'),
   streaming('agents.stream', 'SendStreamingMessage', 'AgentsSend'),
-  streaming('agents.subscribe', 'SubscribeToTask', 'AgentsTask'),
+  streaming('agents.subscribe', 'SubscribeToTask', 'AgentsTask', LOOKS),
   {
     name: 'agents.deliver',
     input: 'AgentsDeliver',

@@ -17,6 +17,8 @@ export const witnessOperations: readonly Operation[] = [
     name: 'witness.serve',
     input: 'WitnessServe',
     kind: 'session',
+    // what others write is theirs
+    evenHeld: true,
     open: 'peer',
     run: async (context: Context, { chain }: { chain?: readonly unknown[] }, port: MessagePort) => {
       const did = context.principal.did ?? fail('UNAUTHENTICATED')

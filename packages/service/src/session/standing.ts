@@ -5,10 +5,18 @@
  */
 import { fail, isNodeError } from '@csb/core'
 import { hasEnded } from '@csb/agents'
-import { chainOfToken, checkHeld, isRevoked, principalOf, type ChainCache, type Principal } from '@csb/authority'
+import {
+  chainOfToken,
+  checkHeld,
+  checkNotHeld,
+  isRevoked,
+  principalOf,
+  type ChainCache,
+  type Principal,
+} from '@csb/authority'
 import type { View } from '@csb/store'
 import type { Caller } from '../caller.ts'
-import { checkReach, type Operation, type Parts } from '../operation.ts'
+import { checkReach, onlyLooks, type Operation, type Parts } from '../operation.ts'
 import { isOwner } from './session.ts'
 import { heard, refuseOutside } from './taint.ts'
 
@@ -43,14 +51,17 @@ export function identify(
  * @throws UNAUTHENTICATED, LEASE_EXPIRED, LEASE_REVOKED, GRANT_INVALID `{reason}`
  * @clause L1.3
  */
-export function checkStanding(
-  view: View,
-  parts: Parts,
-  { principal, operation, run }: { readonly principal: Principal; readonly operation: Operation; readonly run: string },
-): void {
+export function checkStanding(view: View, parts: Parts, { principal, run, isForRun = false }: Writing): void {
   checkHeld(view, principal, parts.clock.now())
   ofOpenRun(parts, view, principal)
-  checkWriting(parts, operation, run)
+  if (!isForRun) parts.runs.active.get(run)?.checkWriting()
+}
+
+type Writing = {
+  readonly principal: Principal
+  readonly run: string
+  /** the node's own work for a run: what the run says goes on, and what it changes is judged where that is done */
+  readonly isForRun?: boolean
 }
 
 /**
@@ -76,13 +87,15 @@ function checkOpen(view: View, chain: Principal['chain']): string | null {
 }
 
 /**
- * A run may change nothing while there is no young word on what it rests on, by whichever door: a push is a session.
- * Asked when it is let in, and in each batch that it writes, since a session lasts.
- * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED
- * @clause L1.3
+ * May anything be changed or sent now? Not by a run while there is no young word on what it rests on, by whichever door,
+ * and not by anybody while the record is held. What only looks goes on.
+ * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED, RECORD_HELD
+ * @clause L1.3, L1.6
  */
-export function checkWriting({ runs }: Pick<Parts, 'runs'>, { kind }: Pick<Operation, 'kind'>, run: string): void {
-  if (kind === 'write' || kind === 'session') runs.active.get(run)?.checkWriting()
+export function checkActing({ runs, store }: Pick<Parts, 'runs' | 'store'>, operation: Operation, run: string): void {
+  if (onlyLooks(operation)) return
+  if (operation.evenHeld !== true) checkNotHeld(store.view())
+  runs.active.get(run)?.checkWriting()
 }
 
 /**
@@ -90,7 +103,7 @@ export function checkWriting({ runs }: Pick<Parts, 'runs'>, { kind }: Pick<Opera
  * @clause L1.3
  */
 function isLooking(parts: Parts, operation: Operation, input: unknown): boolean {
-  if (operation.kind !== 'read' && operation.kind !== 'stream') return false
+  if (!onlyLooks(operation)) return false
   const action = operation.needs?.(input as never, parts).action
   return action === 'read' || action === 'list'
 }
