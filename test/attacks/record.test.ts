@@ -43,6 +43,11 @@ describe('attack 34: an entry is changed', () => {
   /** The view of somebody whose disk says something else in one place. */
   function turned(view: View, at: string, value: Uint8Array | undefined): View {
     const get = (fullKey: string) => (fullKey === at ? value : view.get(fullKey))
+    const shown = (rows: readonly (readonly [string, Uint8Array])[]) =>
+      rows.flatMap(([fullKey, bytes]) => {
+        const told = fullKey === at ? value : bytes
+        return told === undefined ? [] : [[fullKey, told] as const]
+      })
     return {
       ...view,
       get,
@@ -57,10 +62,10 @@ describe('attack 34: an entry is changed', () => {
         }
       },
       range: async function* (options) {
-        for await (const [fullKey, bytes] of view.range(options)) {
-          const shown = fullKey === at ? value : bytes
-          if (shown !== undefined) yield [fullKey, shown] as const
-        }
+        for await (const row of view.range(options)) yield* shown([row])
+      },
+      pages: async function* (options) {
+        for await (const rows of view.pages(options)) yield shown(rows)
       },
     }
   }

@@ -63,23 +63,26 @@ export async function verifyRecord(view: View): Promise<RecordReport> {
   let before = 0
   let erased = 0
   try {
-    for await (const [fullKey, bytes] of view.range({ prefix: start })) {
-      const seq = Number(fullKey.slice(start.length))
-      if (seq !== next) damaged(next, 'header missing')
-      if (seq >= head.size) damaged(seq, 'behind the head')
-      const row = splitRow(bytes, seq)
-      const ts = timeOf(row, seq)
-      if (ts < before) damaged(seq, 'time')
-      leaf = leafHash(leafOfRow(leaf, row.said))
-      for (const { level, hash } of completedBy(seq, leaf, nodeAt)) {
-        if (!isSame(hash, nodeIn(row.nodes, level))) damaged(seq, 'node')
-        full[level] = hash
+    for await (const rows of view.pages({ prefix: start })) {
+      for (const [fullKey, bytes] of rows) {
+        const seq = Number(fullKey.slice(start.length))
+        if (seq !== next) damaged(next, 'header missing')
+        if (seq >= head.size) damaged(seq, 'behind the head')
+        const row = splitRow(bytes, seq)
+        const ts = timeOf(row, seq)
+        if (ts < before) damaged(seq, 'time')
+        leaf = leafHash(leafOfRow(leaf, row.said))
+        for (const { level, hash } of completedBy(seq, leaf, nodeAt)) {
+          if (!isSame(hash, nodeIn(row.nodes, level))) damaged(seq, 'node')
+          full[level] = hash
+        }
+        if (payloads.isSpent()) await payloads.more()
+        const payload = payloads.at(fullKey.slice(start.length))
+        if (payload === undefined) erased++
+        else if (!isSame(sha256(payload), commitmentIn(row))) damaged(seq, 'payload')
+        before = ts
+        next++
       }
-      const payload = await payloads.at(fullKey.slice(start.length))
-      if (payload === undefined) erased++
-      else if (!isSame(sha256(payload), commitmentIn(row))) damaged(seq, 'payload')
-      before = ts
-      next++
     }
   } finally {
     await payloads.end()
@@ -160,19 +163,28 @@ function hashesOf(texts: readonly string[]): readonly Uint8Array[] | undefined {
 
 /** Values of one table, asked for in the order of their keys. */
 function follow(view: View, start: string) {
-  const rows = view.range({ prefix: start })[Symbol.asyncIterator]()
-  let row: ReturnType<typeof rows.next> | undefined
+  const pages = view.pages({ prefix: start })[Symbol.asyncIterator]()
+  let page: readonly (readonly [string, Uint8Array])[] = []
+  let next = 0
+  let isOver = false
   return {
+    /** Are there no rows left at hand, and perhaps further ones? */
+    isSpent: (): boolean => next >= page.length && !isOver,
+    more: async (): Promise<void> => {
+      const { done, value } = await pages.next()
+      isOver = done === true
+      page = done === true ? [] : value
+      next = 0
+    },
     /** @param at what follows the prefix in the key, behind that of the last call */
-    at: async (at: string): Promise<Uint8Array | undefined> => {
-      for (; ; row = rows.next()) {
-        const { done, value } = await (row ??= rows.next())
-        if (done === true || value[0] > start + at) return undefined
-        if (value[0] === start + at) return value[1]
-      }
+    at: (at: string): Uint8Array | undefined => {
+      const [fullKey, value] = page[next] ?? []
+      if (fullKey !== start + at) return undefined
+      next++
+      return value
     },
     end: async (): Promise<void> => {
-      await rows.return?.()
+      await pages.return?.()
     },
   }
 }

@@ -76,6 +76,7 @@ export function createObjectView(
     missing: (keys) =>
       view.missing(keys.filter((k) => !k.startsWith(start) || extra(k.slice(start.length)) === undefined)),
     range: (options) => view.range(options),
+    pages: (options) => view.pages(options),
     noteRead: (entry) => view.noteRead(entry),
     get reads() {
       return view.reads

@@ -23,6 +23,7 @@ export function createScratch(view: View): Transaction {
       return keys.filter((k) => below.has(k) || staged.get(k) === null)
     },
     range: (options) => view.range(options),
+    pages: (options) => view.pages(options),
     noteRead: (entry) => view.noteRead(entry),
     get reads() {
       return view.reads

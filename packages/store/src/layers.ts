@@ -38,7 +38,8 @@ export function createView(
     },
     has: (k) => read(k) !== undefined,
     missing: (keys) => missingOf(db, layers(), keys),
-    range: (options) => rangeOf(read, db, layers, options),
+    range: (options) => rangeOf(pagesOf(read, db, layers, options)),
+    pages: (options) => pagesOf(read, db, layers, options),
     noteRead: (entry) => (list ??= createReadList()).noteRead(entry),
     get reads() {
       return list?.reads ?? []
@@ -57,45 +58,72 @@ async function missingOf(db: Db, layers: readonly Staged[], keys: readonly strin
   return keys.filter((k) => absent.has(k) || stagedAt(k) === null)
 }
 
+/** The rows of a range one after another. */
+async function* rangeOf(pages: AsyncIterable<Rows>): AsyncGenerator<Row> {
+  for await (const page of pages) yield* page
+}
+
 /** Merge what is on disk with what is staged above it, in key order. */
-async function* rangeOf(
+async function* pagesOf(
   read: (k: string) => Uint8Array | undefined,
   db: Db,
   layers: () => readonly Staged[],
   { prefix, after, limit = Number.POSITIVE_INFINITY, reverse = false }: RangeOptions,
-): AsyncGenerator<readonly [string, Uint8Array]> {
+): AsyncGenerator<Rows> {
   const end = `${prefix}\u{10ffff}`
   const precedes = (a: string, b: string) => (reverse ? compareKeys(b, a) : compareKeys(a, b)) < 0
   const inRange = (k: string) => k.startsWith(prefix) && (after === undefined || precedes(after, k))
-  const staged = [...new Set(layers().flatMap((layer) => [...layer.keys()].filter(inRange)))].sort(compareKeys)
-  if (reverse) staged.reverse()
+  const sorted = [...new Set(layers().flatMap((layer) => [...layer.keys()].filter(inRange)))].sort(compareKeys)
+  const keys = reverse ? sorted.toReversed() : sorted
+  const staged: Waiting = { keys, next: 0 }
   const begin = after === undefined ? { gte: prefix } : { gt: after }
   const bounds = reverse ? { gte: prefix, lt: after ?? end } : { ...begin, lt: end }
   let left = limit
-  let next = 0
-  for await (const [k, v] of rowsOf(db, { ...bounds, reverse }, limit + staged.length)) {
-    for (let at = staged[next]; at !== undefined && precedes(at, k); at = staged[++next]) {
-      const value = read(at)
-      if (value === undefined) continue
-      if (left-- <= 0) return
-      yield [at, value]
-    }
-    const isStaged = staged[next] === k
-    if (isStaged) next++
-    const value = isStaged ? read(k) : v
-    if (value === undefined) continue
-    if (left-- <= 0) return
-    yield [k, value]
+  const within = (rows: Rows): Rows => {
+    const taken = rows.length > left ? rows.slice(0, left) : rows
+    left -= taken.length
+    return taken
   }
-  for (const at of staged.slice(next)) {
-    const value = read(at)
-    if (value === undefined) continue
-    if (left-- <= 0) return
-    yield [at, value]
+  for await (const page of diskPages(db, { ...bounds, reverse }, limit + keys.length)) {
+    const rows = within(keys.length === 0 ? page : merged(page, staged, precedes, read))
+    if (rows.length > 0) yield rows
+    if (left <= 0) return
   }
+  const rest = within(valuesOf(keys.slice(staged.next), read))
+  if (rest.length > 0) yield rest
 }
 
-type Rows = readonly [string, Uint8Array][]
+/** Staged keys in the order of the range, and which of them comes next. */
+type Waiting = { readonly keys: readonly string[]; next: number }
+
+/** A page with what is staged up to its end. */
+function merged(
+  page: Rows,
+  staged: Waiting,
+  precedes: (a: string, b: string) => boolean,
+  read: (k: string) => Uint8Array | undefined,
+): Rows {
+  const { keys } = staged
+  return page.flatMap((row) => {
+    const [k] = row
+    const from = staged.next
+    for (let at = keys[from]; at !== undefined && precedes(at, k); at = keys[staged.next]) staged.next++
+    const isStaged = keys[staged.next] === k
+    if (isStaged) staged.next++
+    const above = valuesOf(keys.slice(from, staged.next), read)
+    return isStaged ? above : [...above, row]
+  })
+}
+
+/** What stands at these keys; where something was taken away there is no row. */
+const valuesOf = (keys: readonly string[], read: (k: string) => Uint8Array | undefined): Row[] =>
+  keys.flatMap((k) => {
+    const value = read(k)
+    return value === undefined ? [] : [[k, value] as const]
+  })
+
+type Row = readonly [string, Uint8Array]
+type Rows = readonly Row[]
 type Bounds = {
   readonly gte?: string
   readonly gt?: string
@@ -104,7 +132,7 @@ type Bounds = {
 }
 
 /** Rows of the database as they are when this begins; fetched in few trips, of which the first is small. */
-async function* rowsOf(db: Db, bounds: Bounds, most: number): AsyncGenerator<readonly [string, Uint8Array]> {
+async function* diskPages(db: Db, bounds: Bounds, most: number): AsyncGenerator<Rows> {
   const iterator = db.iterator({ ...bounds, highWaterMarkBytes: PAGE_BYTES })
   let coming: Promise<Rows> | undefined
   try {
@@ -117,7 +145,7 @@ async function* rowsOf(db: Db, bounds: Bounds, most: number): AsyncGenerator<rea
       // who went on behind the first page most often wants it all: the next comes while this one is looked at
       if (rows === PAGE_ROWS && left > 0) coming = iterator.nextv(Math.min(rows, left))
       coming?.catch(() => undefined)
-      yield* page
+      yield page
     }
   } finally {
     await coming?.catch(() => undefined)

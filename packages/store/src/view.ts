@@ -26,6 +26,8 @@ export type View = {
   missing(keys: readonly string[]): Promise<readonly string[]>
   /** Pairs in key order. */
   range(options: RangeOptions): AsyncIterable<readonly [string, Uint8Array]>
+  /** The same, some at a time as they come from the disk: for those who go through all of a large table. */
+  pages(options: RangeOptions): AsyncIterable<readonly (readonly [string, Uint8Array])[]>
   noteRead(entry: ReadEntry): void
   /** What was noted so far, each path and object once. */
   readonly reads: readonly ReadEntry[]

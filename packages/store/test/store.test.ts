@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LIMITS, OWNER_PRIVATE } from '@csb/core'
-import { key, openStore, prefix, tail, type Store } from '@csb/store'
+import { FORMAT, key, openStore, prefix, tail, type Store } from '@csb/store'
 import { bytesOf, pairsOf, testFolder, testStore, textOf } from './folder.ts'
 
 const put = (store: Store, at: string, value: string) => store.transact((tx) => tx.put(at, bytesOf(value)))
@@ -39,7 +39,7 @@ describe('a transaction', () => {
     await expect(failing).rejects.toThrow('changed my mind')
     expect(await pairsOf(store.view(), { prefix: 'm/' })).toEqual([
       ['m/a', 'one'],
-      ['m/format', '1'],
+      ['m/format', String(FORMAT)],
     ])
     await put(store, 'm/b', 'three')
     expect(get(store, 'm/b')).toBe('three')
