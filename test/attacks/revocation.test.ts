@@ -1,6 +1,6 @@
 /** Attacks 16 and 17: a revocation that is held back, comes too early, from nobody, or is to be undone. */
 import { describe, expect, test } from 'vitest'
-import { LIMITS, createFakeClock, type Grant, type Status } from '@csb/core'
+import { LIMITS, type Grant, type Status } from '@csb/core'
 import {
   attachAuthority,
   grantHash,
@@ -11,7 +11,6 @@ import {
   signStatus,
   storeGrant,
   takeStatus,
-  trust,
   verifyAuthority,
 } from '@csb/authority'
 import type { Peers } from '@csb/service'
@@ -29,17 +28,9 @@ import {
   stranger,
 } from '../../packages/authority/test/cast.ts'
 import { BODY, listening, sign } from '../../packages/authority/test/speech.ts'
-import {
-  HOUR,
-  NOW,
-  attach,
-  createHouse,
-  messageOf,
-  wordsOf,
-  type House,
-  type Task,
-} from '../../packages/service/test/house.ts'
+import { NOW } from '../../packages/service/test/house.ts'
 import { createNetwork, type Network } from '../../packages/service/test/network.ts'
+import { speak, threeNodes, type Cast } from '../../packages/service/test/three-nodes.ts'
 
 const MAX_AGE_MS = 20_000
 
@@ -71,69 +62,40 @@ describe('attack 16: the push is suppressed', () => {
     return { ...network, peersOf, dropped: () => dropped }
   }
 
-  /** The owner of the nas lets the speaker speak to the listener. */
   async function stage(what: { revocations: boolean; words: boolean }) {
-    const network = suppressing(what)
-    const clock = createFakeClock(NOW)
-    const [nas, speaker, listener] = [
-      await createHouse({ name: 'nas', network, clock }),
-      await createHouse({ name: 'speaker', network, clock }),
-      await createHouse({ name: 'listener', network, clock }),
-    ]
-    for (const house of [speaker, listener])
-      await house.store.transact((tx) => trust(tx, { did: nas.owner.did, name: 'Ines', ceiling: 'override' }))
-    await attach(listener)
-    const grant = await nas.grant({
-      type: 'scoped',
-      to: { name: 'speaker', did: speaker.key.did },
-      audience: [listener.key.did],
-      scope: ['reports'],
-      level: 'execute',
-      ttlMs: HOUR,
-      maxAgeMs: MAX_AGE_MS,
-    })
-    await nas.owned('authority.distribute', { did: speaker.key.did, chain: [grant] })
-    const word = signStatus({ seq: 0, revoked: [], now: NOW }, nas.key)
-    for (const house of [speaker, listener]) await house.store.transact((tx) => takeStatus(tx, word, NOW))
-    return { network, clock, nas, speaker, listener, grant }
+    const cast = await threeNodes({ maxAgeMs: MAX_AGE_MS }, suppressing(what))
+    const word = signStatus({ seq: 0, revoked: [], now: NOW }, cast.nas.key)
+    for (const { store } of [cast.speaker, cast.listener]) await store.transact((tx) => takeStatus(tx, word, NOW))
+    return cast
   }
 
-  async function speak(speaker: House, listener: House, grant: Grant): Promise<string> {
-    const { task } = await speaker.owned<{ task: Task }>('agents.send', {
-      did: listener.key.did,
-      agent: 'clerk',
-      params: { message: messageOf('hello') },
-      delegation: grant.delegation.id,
-      level: 'execute',
-    })
-    return wordsOf(task)
-  }
-
-  const revoking = ({ nas, grant }: { nas: House; grant: Grant }) =>
+  const revoking = ({ nas, grant }: Cast) =>
     nas.owned('authority.revoke', signRevocation({ target: grantHash(grant), now: NOW }, nas.owner))
 
   test('attack 16: every frame of a revocation is dropped, and the last use is within the bound', async () => {
-    const { network, clock, nas, speaker, listener, grant } = await stage({ revocations: true, words: true })
-    expect(await speak(speaker, listener, grant)).toBe('with authority from Ines')
-    await revoking({ nas, grant })
+    const cast = await stage({ revocations: true, words: true })
+    const { network, clock, nas, listener, grant } = cast
+    expect(await speak(cast)).toBe('with authority from Ines')
+    await revoking(cast)
     expect(network.dropped()).toBeGreaterThan(0)
     const accepted: number[] = []
     const step = 2_500
     for (let at = 0; at <= MAX_AGE_MS + LIMITS.clockSkewMs; at += step) {
-      if ((await speak(speaker, listener, grant)) === 'with authority from Ines') accepted.push(at)
+      if ((await speak(cast)) === 'with authority from Ines') accepted.push(at)
       clock.advance(step)
     }
     expect(Math.max(...accepted)).toBe(MAX_AGE_MS)
     expect(isRevoked(listener.store.view(), grantHash(grant), [nas.owner.did])).toBe(false)
-    expect(await speak(speaker, listener, grant)).toBe('processed without authority: revocation_stale')
+    expect(await speak(cast)).toBe('processed without authority: revocation_stale')
   })
 
   test('attack 16: where only the push is dropped, asking for a young word finds it out', async () => {
-    const { clock, nas, speaker, listener, grant } = await stage({ revocations: true, words: false })
-    await revoking({ nas, grant })
+    const cast = await stage({ revocations: true, words: false })
+    const { clock, nas, listener, grant } = cast
+    await revoking(cast)
     clock.advance(MAX_AGE_MS / 2 + 1)
     // the speaker asks its status key before it speaks, and can not hide what it was told
-    expect(await speak(speaker, listener, grant)).toBe('processed without authority: revoked')
+    expect(await speak(cast)).toBe('processed without authority: revoked')
     expect(latestStatus(listener.store.view(), nas.key.did)?.status.revoked).toEqual([grantHash(grant)])
   })
 })

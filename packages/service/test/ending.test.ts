@@ -2,50 +2,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createFakeClock, until, type FakeClock, type Grant } from '@csb/core'
+import { createFakeClock, until } from '@csb/core'
 import { getRef } from '@csb/files'
-import { grantHash, revoke, signRevocation, trust, type GrantInit, type Rank } from '@csb/authority'
+import { grantHash, revoke, signRevocation, type Rank } from '@csb/authority'
 import { HOUR, NOW, attach, codeOf, createHouse, messageOf, taskIn, wordsOf, type House, type Task } from './house.ts'
 import type { MessagePort } from '../src/index.ts'
-import { createNetwork, type Network } from './network.ts'
 import { createSpeaker, deliver, envelopeOf, listed, taskOf, type Speaker } from './speech.ts'
-
-type Cast = {
-  readonly nas: House
-  readonly speaker: House
-  readonly listener: House
-  readonly network: Network
-  readonly clock: FakeClock
-  readonly grant: Grant
-}
-
-/** The owner of the nas lets another node speak to a third. */
-async function stage(more: Partial<GrantInit> = {}): Promise<Cast> {
-  const network = createNetwork()
-  const clock = createFakeClock(NOW)
-  const [nas, speaker, listener] = [
-    await createHouse({ name: 'nas', network, clock }),
-    await createHouse({ name: 'speaker', network, clock }),
-    await createHouse({ name: 'listener', network, clock }),
-  ]
-  for (const house of [speaker, listener]) {
-    await house.store.transact((tx) =>
-      trust(tx, { did: nas.owner.did, name: 'Ines', ceiling: 'override', clearance: { level: 'trusted', tags: [] } }),
-    )
-  }
-  await attach(listener)
-  const grant = await nas.grant({
-    type: 'scoped',
-    to: { name: 'speaker', did: speaker.key.did },
-    audience: [listener.key.did],
-    scope: ['reports'],
-    level: 'execute',
-    ttlMs: HOUR,
-    ...more,
-  })
-  await nas.owned('authority.distribute', { did: speaker.key.did, chain: [grant] })
-  return { nas, speaker, listener, network, clock, grant }
-}
+import { createNetwork } from './network.ts'
+import { threeNodes, type Cast } from './three-nodes.ts'
 
 /** Begin a run that works until a file is there. */
 async function begin({ speaker, listener, grant }: Cast, level: Rank = 'execute') {
@@ -85,7 +49,7 @@ const wroteNothing = async (house: House, id: string) => {
 
 describe('L1.3 a run that was accepted under a delegation', () => {
   test('L1.3 is canceled when that is revoked, and whoever sent it sees why', async () => {
-    const cast = await stage()
+    const cast = await threeNodes()
     const { nas, speaker, listener } = cast
     const { id, token } = await begin(cast)
     await nas.owned('authority.revoke', revocationOf(cast))
@@ -109,7 +73,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
   })
 
   test('L1.3 writes nothing from the batch on in which the revocation came', async () => {
-    const cast = await stage()
+    const cast = await threeNodes()
     const { speaker, listener } = cast
     const { id, gate, token } = await begin(cast)
     // as from a statement that came along with something else: nobody rings
@@ -130,7 +94,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
   })
 
   test('L1.3 is canceled when no young word is to be had on it any more', async () => {
-    const cast = await stage({ maxAgeMs: 1000 })
+    const cast = await threeNodes({ maxAgeMs: 1000 })
     const { speaker, listener, network, clock, nas } = cast
     const { id } = await begin(cast)
     network.away.add(nas.key.did)
@@ -141,7 +105,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
   })
 
   test('L1.3 goes on without a young word where it was only a request, and changes nothing', async () => {
-    const cast = await stage({ maxAgeMs: 1000 })
+    const cast = await threeNodes({ maxAgeMs: 1000 })
     const { speaker, listener, network, clock, nas } = cast
     const first = await begin(cast, 'request')
     network.away.add(nas.key.did)
@@ -186,7 +150,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
   })
 
   test('L1.3 is canceled when its time is over', async () => {
-    const cast = await stage({ maxAgeMs: 1000 })
+    const cast = await threeNodes({ maxAgeMs: 1000 })
     const { speaker, listener, clock } = cast
     const { id } = await begin(cast, 'request')
     clock.advance(HOUR)
@@ -195,7 +159,7 @@ describe('L1.3 a run that was accepted under a delegation', () => {
   })
 
   test('DEL-003.3.4 is canceled when its origin is trusted no more', async () => {
-    const cast = await stage()
+    const cast = await threeNodes()
     const { nas, speaker, listener } = cast
     const { id } = await begin(cast)
     await listener.owned('authority.untrust', { did: nas.owner.did })

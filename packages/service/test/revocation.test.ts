@@ -2,60 +2,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { LIMITS, createFakeClock, until, type FakeClock, type Grant } from '@csb/core'
+import { LIMITS, until, type Grant } from '@csb/core'
 import { grantHash, isRevoked, signRevocation, trust } from '@csb/authority'
 import { startJobs } from '../src/index.ts'
 import { handedFooting, refreshStatuses, whileHeld } from '../src/revocation/freshness.ts'
-import { HOUR, NOW, attach, codeOf, createHouse, messageOf, wordsOf, type House, type Task } from './house.ts'
-import { createNetwork, type Network } from './network.ts'
+import { HOUR, NOW, attach, codeOf, createHouse, type House } from './house.ts'
+import { speak, threeNodes, type Cast } from './three-nodes.ts'
 
 const MAX_AGE_MS = 20_000
 
-type Cast = {
-  readonly nas: House
-  readonly speaker: House
-  readonly listener: House
-  readonly network: Network
-  readonly clock: FakeClock
-  readonly grant: Grant
-}
-
-/** The owner of the nas lets another node speak, and shows it the grant. */
-async function stage(): Promise<Cast> {
-  const network = createNetwork()
-  const clock = createFakeClock(NOW)
-  const nas = await createHouse({ name: 'nas', network, clock })
-  const speaker = await createHouse({ name: 'speaker', network, clock })
-  const listener = await createHouse({ name: 'listener', network, clock })
-  for (const house of [speaker, listener]) {
-    await house.store.transact((tx) =>
-      trust(tx, { did: nas.owner.did, name: 'Ines', ceiling: 'override', clearance: { level: 'trusted', tags: [] } }),
-    )
-  }
-  await attach(listener)
-  const grant = await nas.grant({
-    type: 'scoped',
-    to: { name: 'speaker', did: speaker.key.did },
-    audience: [listener.key.did],
-    scope: ['reports'],
-    level: 'execute',
-    ttlMs: HOUR,
-    maxAgeMs: MAX_AGE_MS,
-  })
-  await nas.owned('authority.distribute', { did: speaker.key.did, chain: [grant] })
-  return { nas, speaker, listener, network, clock, grant }
-}
-
-async function speak({ speaker, listener, grant }: Cast, level = 'execute'): Promise<string> {
-  const { task } = await speaker.owned<{ task: Task }>('agents.send', {
-    did: listener.key.did,
-    agent: 'clerk',
-    params: { message: messageOf('hello') },
-    delegation: grant.delegation.id,
-    level,
-  })
-  return wordsOf(task)
-}
+const stage = (): Promise<Cast> => threeNodes({ maxAgeMs: MAX_AGE_MS })
 
 const revoking = ({ nas, grant }: Cast) =>
   nas.owned<{
@@ -75,7 +31,7 @@ describe('L1.3 a revocation follows the grant', () => {
     expect(heard(cast.speaker)).toBe(true)
     // the nas never spoke with the listener: the speaker did
     await until(() => heard(cast.listener), 30_000, 'the listener has heard')
-    for (const level of ['request', 'execute'])
+    for (const level of ['request', 'execute'] as const)
       expect(await speak(cast, level)).toBe('processed without authority: revoked')
   })
 
