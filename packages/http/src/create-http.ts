@@ -44,6 +44,8 @@ const HEARTBEAT_MS = 15_000
 /** How long a request under way may take to end when the door closes. */
 const CLOSING_MS = 2_000
 const CLOSING_STEP_MS = 20
+/** A connection is kept for longer than a client that stalls: one that is ended as its next request comes is a reset. */
+const KEPT_MS = 75_000
 /** How long one request may take to arrive: a home or a repository comes in one, and a line may be slow. */
 const UPLOAD_MS = 6 * 60 * 60_000
 
@@ -68,6 +70,7 @@ export async function createHttp(init: HttpInit): Promise<Http> {
   const app = createApp(desk, createOriginCheck({ host, publicUrl }), () => url, init.streamIdleMs)
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server
   server.requestTimeout = UPLOAD_MS
+  server.keepAliveTimeout = KEPT_MS
   const bound = await listen(server, host, port)
   url = publicUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${bound}`
   log('info', 'http listens', { url, port: bound })
