@@ -91,16 +91,17 @@ function readHome(value: unknown): Home {
 }
 
 function readRef(value: unknown, { hash }: Home): { branch: string } & Ref {
-  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'])
+  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'], ['outside'])
   const { branch, commit, protected: isProtected, updatedAt } = fields
   const isSound =
     typeof branch === 'string' &&
     isAllowed(() => validateBranch(branch)) &&
     isOidOf(commit, hash) &&
     typeof isProtected === 'boolean' &&
-    isTime(updatedAt)
+    isTime(updatedAt) &&
+    isMark(fields)
   if (!isSound) return fail('MALFORMED', { reason: 'branch of an archive' })
-  return { branch, commit, protected: isProtected, updatedAt }
+  return { branch, commit, protected: isProtected, updatedAt, ...markOf(fields) }
 }
 
 function readTag(value: unknown, { hash }: Home): { name: string } & Tag {
@@ -118,7 +119,8 @@ const RECYCLED = ['branch', 'path', 'oid', 'mode', 'label', 'deletedAt', 'until'
 
 /** A file with its mode, or a whole branch, which has neither path nor mode and is named by its head. */
 function readRecycled(value: unknown, { hash }: Home): Recycled {
-  const { branch, path, oid, mode, label, deletedAt, until, commit } = fieldsOf(value, RECYCLED)
+  const fields = fieldsOf(value, RECYCLED, ['outside'])
+  const { branch, path, oid, mode, label, deletedAt, until, commit } = fields
   const known = MODES.find((one) => one === mode) ?? null
   const isWhole = path === null && mode === null && commit === oid
   const isFile = typeof path === 'string' && isAllowed(() => validatePath(path)) && known !== null && known !== FOLDER
@@ -131,9 +133,10 @@ function readRecycled(value: unknown, { hash }: Home): Recycled {
     isOidOf(oid, hash) &&
     isOidOf(commit, hash) &&
     isTime(deletedAt) &&
-    isTime(until)
+    isTime(until) &&
+    isMark(fields)
   if (!isSound) return fail('MALFORMED', { reason: 'recycle area of an archive' })
-  return { branch, path: isFile ? path : null, oid, mode: known, label, deletedAt, until, commit }
+  return { branch, path: isFile ? path : null, oid, mode: known, label, deletedAt, until, commit, ...markOf(fields) }
 }
 
 function readMark(value: unknown): string {
@@ -143,10 +146,15 @@ function readMark(value: unknown): string {
   return isSound ? mark : fail('MALFORMED', { reason: 'name of what was forgotten' })
 }
 
-/** Exactly these members. */
-function fieldsOf(value: unknown, names: readonly string[]): Fields {
+/** Whether the name of a branch came from outside: said, or nothing. */
+const isMark = ({ outside }: Fields): boolean => outside === undefined || outside === true
+const markOf = ({ outside }: Fields): { readonly outside?: true } => (outside === true ? { outside } : {})
+
+/** Exactly these members, and those that need not be there. */
+function fieldsOf(value: unknown, names: readonly string[], others: readonly string[] = []): Fields {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  if (!isObject || Object.keys(value).sort().join() !== [...names].sort().join())
+  const told = isObject ? Object.keys(value).filter((name) => !others.includes(name)) : []
+  if (!isObject || told.sort().join() !== [...names].sort().join())
     return fail('MALFORMED', { reason: 'members of a line', expected: names })
   return value as Fields
 }

@@ -29,6 +29,8 @@ export type CommitOn = CommitWords & {
   readonly from?: string
   /** head the caller saw; null: the branch must be new; omitted: whatever is there */
   readonly expect?: string | null
+  /** who gives a new branch its name has read from outside */
+  readonly outside?: boolean
 }
 
 export type CommitFiles = CommitOn & {
@@ -90,7 +92,7 @@ export function commitTree(
   input: CommitOn,
   edit: (tree: string) => string,
 ): Omit<Committed, 'changed'> {
-  const { home, branch, author, message, trailers, now } = input
+  const { home, branch, author, message, trailers, now, outside = false } = input
   const ref = getRef(tx, home, validateBranch(branch))
   if (ref?.protected === true) fail('PROTECTED', { home, branch })
   const head = ref?.commit ?? null
@@ -100,7 +102,7 @@ export function commitTree(
   const before = readCommit(tx, home, parent).tree
   const tree = edit(before)
   if (tree === before) {
-    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now })
+    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now, outside })
     return { commit: parent, parent, tree }
   }
   const person = { ...author, at: now }
@@ -112,7 +114,7 @@ export function commitTree(
     message,
     trailers,
   })
-  moveRef(tx, home, branch, { expect: head, to: commit, now })
+  moveRef(tx, home, branch, { expect: head, to: commit, now, outside })
   return { commit, parent, tree }
 }
 

@@ -21,6 +21,8 @@ export type GitRef = {
   readonly oid: string
   /** what a tag leads to, where that is another object */
   readonly peeled?: string
+  /** its name was given by a session that had read from outside */
+  readonly outside?: true
 }
 
 /** What a name of git stands for here. `branch` is also how a lease names it. */
@@ -63,7 +65,12 @@ export async function listGitRefs(view: View, home: string): Promise<(GitRef & {
   const isWhole = (commit: string): boolean => !isCut(readCommit(view, home, commit).tree)
   const branches = (await listRefs(view, home))
     .filter(({ commit }) => isWhole(commit))
-    .map(({ branch, commit }) => ({ name: `refs/${isSnapshot(branch) ? '' : 'heads/'}${branch}`, oid: commit, branch }))
+    .map(({ branch, commit, outside }) => ({
+      name: `refs/${isSnapshot(branch) ? '' : 'heads/'}${branch}`,
+      oid: commit,
+      branch,
+      ...(outside === undefined ? {} : { outside }),
+    }))
   const tags = (await listTags(view, home))
     .filter(({ commit }) => isWhole(commit))
     .map(({ name, oid, commit }) => ({
@@ -78,10 +85,17 @@ export async function listGitRefs(view: View, home: string): Promise<(GitRef & {
 /**
  * Do one line of a push. Its objects are here, or staged. The head of a branch that goes, or moves to other history, is
  * kept in the recycle area.
+ * @param by when, in ms since epoch, and whether who gives a new name has read from outside
  * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
  * @clause L0.2 L1.4
  */
-export function changeRef(tx: Transaction, home: string, { name, from, to }: RefChange, now: number): void {
+export function changeRef(
+  tx: Transaction,
+  home: string,
+  { name, from, to }: RefChange,
+  by: { readonly now: number; readonly outside: boolean },
+): void {
+  const { now } = by
   const asked = parseGitName(name)
   checkRef(tx, home, asked)
   if (asked.kind === 'tag') {
@@ -89,8 +103,9 @@ export function changeRef(tx: Transaction, home: string, { name, from, to }: Ref
     else createTag(tx, home, asked.tag, { oid: to, now })
   } else if (to === null) removeBranch(tx, home, asked.branch, { expect: from ?? '', now })
   else {
-    moveRef(tx, home, asked.branch, { expect: from, to, now })
-    if (from !== null && !isForward(tx, home, from, to)) keepHead(tx, home, asked.branch, { head: from, now })
+    moveRef(tx, home, asked.branch, { expect: from, to, ...by })
+    if (from !== null && !isForward(tx, home, from, to))
+      keepHead(tx, home, asked.branch, { head: from, now, ref: getRef(tx, home, asked.branch) })
   }
 }
 

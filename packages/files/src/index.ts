@@ -60,6 +60,6 @@ export {
   type RefChange,
 } from './git-refs.ts'
 export { listTags } from './tags.ts'
-export { beginExport, resumeExport, streamExport, type ExportSources } from './archive-export.ts'
+export { beginExport, resumeExport, streamExport, type Export, type ExportSources } from './archive-export.ts'
 export { importArchive, type Imported } from './archive-import.ts'
 export { isErased } from './objects.ts'

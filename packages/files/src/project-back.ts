@@ -31,6 +31,8 @@ export type ApplyProjected = CommitWords &
     /** the projected commit that the changes were made on */
     readonly base: string
     readonly changes: readonly Change[]
+    /** who gives a new branch its name has read from outside */
+    readonly outside?: boolean
     /** names that earlier changes of the same reader got, as {@link AppliedProjected} tells them; it is added to */
     readonly renamed?: Map<string, string>
   }

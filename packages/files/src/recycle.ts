@@ -10,7 +10,7 @@ import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
 import { isErased, objectSize, readBlob, readCommit, writeBlob } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { checkPlaced } from './placed-check.ts'
-import { dropRef, getRef, moveRef, resolveCommit } from './refs.ts'
+import { dropRef, getRef, moveRef, resolveCommit, type Ref } from './refs.ts'
 import { placeFiles } from './tree-place.ts'
 import { FILE, FOLDER, SUBMODULE, isBlob, type Mode } from './tree.ts'
 import { MEMORY } from './homes.ts'
@@ -32,6 +32,8 @@ export type Recycled = {
   readonly until: number
   /** the merge that deleted it, or the head of the branch */
   readonly commit: string
+  /** the name of the branch was given by a session that had read from outside */
+  readonly outside?: true
 }
 
 export type ListRecycled = {
@@ -49,6 +51,14 @@ export type RestoreRecycled = CommitOn & {
   /** the merge that deleted it; omitted: the latest that did */
   readonly deletedBy?: string
   readonly clearance: Clearance
+}
+
+export type RestoreBranch = {
+  /** ms since epoch */
+  readonly now: number
+  readonly as?: string
+  readonly head?: string
+  readonly outside?: boolean
 }
 
 /** What bears no label of its own. */
@@ -73,6 +83,7 @@ export function recycleFiles(
 ): void {
   const { branch, commit, from, files, now } = input
   const { tree } = readCommit(tx, home, from)
+  const named = nameOf(getRef(tx, home, branch))
   for (const { path, label } of files) {
     const entry = entryAt(tx, home, tree, path)
     if (entry === undefined) continue
@@ -86,6 +97,7 @@ export function recycleFiles(
       deletedAt: now,
       until: untilOf(now),
       commit,
+      ...named,
     })
   }
 }
@@ -103,8 +115,9 @@ export function removeBranch(
   { expect, now }: { readonly expect: string; readonly now: number },
 ): void {
   if (branch === MEMORY) fail('PROTECTED', { home, branch })
+  const ref = getRef(tx, home, branch)
   dropRef(tx, home, branch, expect)
-  keepHead(tx, home, branch, { head: expect, now })
+  keepHead(tx, home, branch, { head: expect, now, ref })
 }
 
 /** Keep the head that a branch had before it went, or moved to where nothing leads to it. */
@@ -112,9 +125,9 @@ export function keepHead(
   tx: Transaction,
   home: string,
   branch: string,
-  { head, now }: { readonly head: string; readonly now: number },
+  { head, now, ref }: { readonly head: string; readonly now: number; readonly ref: Ref | undefined },
 ): void {
-  const what = { branch, path: null, oid: head, mode: null, label: BRANCH_LABEL, commit: head }
+  const what = { branch, path: null, oid: head, mode: null, label: BRANCH_LABEL, commit: head, ...nameOf(ref) }
   keepRecycled(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
 
@@ -180,19 +193,22 @@ export async function restoreRecycled(
  * Bring a head back that a branch had before it was removed or moved to other history.
  * @param as name of the branch that it becomes; default the name it had
  * @param head which head, where the branch had several; default the latest
+ * @param outside who gives it another name has read from outside; the one it had keeps what it bore
  * @throws NOT_FOUND; CONFLICT where there is a branch of that name; PROTECTED, INVALID_INPUT
  */
 export async function restoreBranch(
   tx: Transaction,
   home: string,
   branch: string,
-  { now, as = branch, head }: { readonly now: number; readonly as?: string; readonly head?: string },
+  { now, as = branch, head, outside = false }: RestoreBranch,
 ): Promise<{ readonly commit: string }> {
   const isWanted = (entry: Recycled): boolean =>
     entry.path === null && entry.branch === branch && (head === undefined || entry.oid === head)
-  const { oid } = (await findRecycled(tx, home, now, isWanted)) ?? fail('NOT_FOUND', { home, branch })
+  const found = (await findRecycled(tx, home, now, isWanted)) ?? fail('NOT_FOUND', { home, branch })
+  const { oid } = found
   if (getRef(tx, home, as) !== undefined) fail('CONFLICT', { home, branch: as, reason: 'there is one of that name' })
-  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now })
+  const isOutside = outside || (as === branch && found.outside === true)
+  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now, outside: isOutside })
   return { commit: oid }
 }
 
@@ -250,6 +266,9 @@ function clashOf(view: View, home: string, tree: string, path: string) {
 /** True where it was forgotten since. */
 export const isGone = (view: View, home: string, { path, oid, mode }: Recycled): boolean =>
   (mode !== SUBMODULE && isErased(view, home, oid)) || (path !== null && isErased(view, home, `/${path}`))
+
+/** What is said of the name of a branch. */
+const nameOf = (ref: Ref | undefined): { readonly outside?: true } => (ref?.outside === true ? { outside: true } : {})
 
 const untilOf = (now: number): number => now + LIMITS.recycleMs
 

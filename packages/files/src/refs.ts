@@ -14,6 +14,8 @@ export type Ref = {
   readonly protected: boolean
   /** ms since epoch */
   readonly updatedAt: number
+  /** its name was given by a session that had read from outside: a name is content too */
+  readonly outside?: true
 }
 
 export type MoveRef = {
@@ -22,6 +24,8 @@ export type MoveRef = {
   readonly to: string
   /** ms since epoch */
   readonly now: number
+  /** who gives a new branch its name has read from outside; one that is there keeps what it bears */
+  readonly outside?: boolean
 }
 
 const SNAPSHOTS = 'snapshots'
@@ -63,14 +67,21 @@ export function moveRef(tx: Transaction, home: string, branch: string, move: Mov
  * Move a branch, also a protected one. For an approved merge only: it asks nothing. A snapshot does not move here either.
  * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
  */
-export function advanceRef(tx: Transaction, home: string, branch: string, { expect, to, now }: MoveRef): Ref {
+export function advanceRef(tx: Transaction, home: string, branch: string, move: MoveRef): Ref {
+  const { expect, to, now } = move
   validateBranch(branch)
   if (isSnapshot(branch)) fail('PROTECTED', { home, branch })
   const ref = getRef(tx, home, branch)
   const head = ref?.commit ?? null
   if (head !== expect) fail('CONFLICT', { home, branch, expect, head })
   readCommit(tx, home, to)
-  const moved: Ref = { commit: to, protected: ref?.protected ?? false, updatedAt: now }
+  const isOutside = ref === undefined ? move.outside === true : ref.outside === true
+  const moved: Ref = {
+    commit: to,
+    protected: ref?.protected ?? false,
+    updatedAt: now,
+    ...(isOutside ? { outside: true } : {}),
+  }
   tx.putJson(key('ref', home, branch), moved)
   return moved
 }

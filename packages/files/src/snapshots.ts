@@ -15,6 +15,8 @@ export type CreateSnapshot = {
   readonly of: string
   /** ms since epoch */
   readonly now: number
+  /** who gives it its name has read from outside */
+  readonly outside?: boolean
 }
 
 /**
@@ -25,12 +27,12 @@ export type CreateSnapshot = {
 export function createSnapshot(
   tx: Transaction,
   home: string,
-  { name, of, now }: CreateSnapshot,
+  { name, of, now, outside = false }: CreateSnapshot,
 ): { readonly branch: string; readonly commit: string } {
   const branch = validateBranch(snapshotRef(name))
   const commit = resolveCommit(tx, home, of)
   const taken = getRef(tx, home, branch)
   if (taken !== undefined) fail('CONFLICT', { home, branch, head: taken.commit })
-  startRef(tx, home, branch, { commit, protected: true, updatedAt: now })
+  startRef(tx, home, branch, { commit, protected: true, updatedAt: now, ...(outside ? { outside } : {}) })
   return { branch, commit }
 }

@@ -172,7 +172,9 @@ describe('the recycle area', () => {
     const second = await rig.write('runs/three', 'x', '2')
     const third = await rig.write('runs/three', 'x', '3')
     const push = (branch: string, from: string | null, to: string | null) =>
-      store.transact((tx) => changeRef(tx, home.id, { name: `refs/heads/${branch}`, from, to }, LATER))
+      store.transact((tx) =>
+        changeRef(tx, home.id, { name: `refs/heads/${branch}`, from, to }, { now: LATER, outside: false }),
+      )
     const kept = async () =>
       (await listRecycled(store.view(), home.id, { now: LATER, limit: 10, clearance: ALL })).items
         .filter(({ path }) => path === null)

@@ -55,7 +55,7 @@ describe('a session is tainted by', () => {
     const { commit } = await house.owned<{ commit: string }>('files.write', file)
     if (name.startsWith('tags/'))
       await house.store.transact((tx) =>
-        changeRef(tx, house.home, { name: `refs/${name}`, from: null, to: commit }, NOW),
+        changeRef(tx, house.home, { name: `refs/${name}`, from: null, to: commit }, { now: NOW, outside: false }),
       )
     else await house.owned('files.snapshot', { name: 'kept', of: 'runs/one' })
     await house.owned('files.removeBranch', { branch: 'runs/one' })

@@ -129,7 +129,7 @@ describe('a fetch', () => {
     const stage = await incoming.store({ objects: new Set([tagOid(inner), tagOid(outer)]) })
     await store.transact(async (tx) => {
       await stage(tx)
-      changeRef(tx, home, { name: 'refs/tags/outer', from: null, to: tagOid(outer) }, NOW)
+      changeRef(tx, home, { name: 'refs/tags/outer', from: null, to: tagOid(outer) }, { now: NOW, outside: false })
     })
     await incoming.close()
     const lease = {

@@ -18,6 +18,7 @@ import {
 import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
+import { givesOutside } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
 import type { Context } from '../operation.ts'
 
@@ -110,6 +111,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       clearance: sight,
       changes,
       renamed,
+      outside: givesOutside(context, tx, branch),
       author: authorOf(context),
       message: messageOf(message),
       trailers: { ...foreign(trailers), ...trailersOf(context) },

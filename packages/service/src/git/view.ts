@@ -7,6 +7,7 @@ import { fail } from '@csb/core'
 import { allows } from '@csb/authority'
 import { createHistory, listGitRefs, seesEverything, type Sight } from '@csb/files'
 import { projectCommit } from '@csb/guard'
+import { namesOpen } from './names.ts'
 import { locationOf, type Context } from '../operation.ts'
 
 /** `branch`: how a lease names it. */
@@ -15,6 +16,8 @@ export type SeenRef = {
   readonly branch: string
   readonly oid: string
   readonly peeled?: string
+  /** its name was given by a session that had read from outside */
+  readonly outside?: true
 }
 
 /** How far the lease sees: labels, and of every tree the paths it names. */
@@ -38,17 +41,19 @@ export async function refsSeen(context: Context, home: string): Promise<SeenRef[
   const sight = sightOf(context)
   if (sight.paths?.length === 0) fail('SCOPE_EXCEEDED', { field: 'paths', action: 'read' })
   const seen: SeenRef[] = []
-  for (const { name, oid, peeled, branch } of await listGitRefs(store.view(), home)) {
-    if (!allows(lease, { location, action: 'read', branch }).ok) continue
+  const all = await listGitRefs(store.view(), home)
+  const reached = all.filter(({ branch }) => allows(lease, { location, action: 'read', branch }).ok)
+  for (const ref of namesOpen(context, reached)) {
+    const { oid, peeled, name } = ref
     if (seesEverything(sight)) {
-      seen.push({ name, branch, oid, ...(peeled === undefined ? {} : { peeled }) })
+      seen.push(ref)
       continue
     }
     const projected = await projectCommit(store, { home, commit: peeled ?? oid, clearance: sight })
     // a tag names one commit and no other: where that one is not seen as it is, the tag is not either
-    if (projected === (peeled ?? oid)) seen.push({ name, branch, oid, ...(peeled === undefined ? {} : { peeled }) })
+    if (projected === (peeled ?? oid)) seen.push(ref)
     else if (projected !== null && peeled === undefined && !name.startsWith('refs/tags/'))
-      seen.push({ name, branch, oid: projected })
+      seen.push({ ...ref, oid: projected })
   }
   return seen
 }

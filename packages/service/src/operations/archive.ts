@@ -67,6 +67,8 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
       ? await beginExport(store, home, sources, clock.now())
       : await resumeExport(store, home, sources, input.export)
   const { id, bytes, objects } = begun
+  // something may have come between, and one that goes on is of another day
+  await takeInHome(context, home, begun)
   if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
   await context.write(
     () => undefined,

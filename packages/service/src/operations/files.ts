@@ -27,6 +27,7 @@ import { labelOfFile } from '@csb/guard'
 import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
+import { givesOutside, namesTold } from '../git/names.ts'
 import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -105,12 +106,14 @@ export const filesOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: (input: Home, parts) => ({ location: locationOf(parts, homeOf(input, parts)), action: 'list' }),
-    run: async ({ view, ...parts }: Context, input: Home) => {
-      const home = getHome(view, homeOf(input, parts))
+    run: async (context: Context, input: Home) => {
+      const { view } = context
+      const home = getHome(view, homeOf(input, context))
       const refs = await listRefs(view, home.id)
-      const location = locationOf(parts, home.id)
-      const reached = refs.filter(({ branch }) => reaches(parts, { location, action: 'list', branch }))
-      return { home, refs: reached.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
+      const location = locationOf(context, home.id)
+      const reached = refs.filter(({ branch }) => reaches(context, { location, action: 'list', branch }))
+      const told = namesTold(context, home.id, reached)
+      return { home, refs: told.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
     },
   },
   {
@@ -195,6 +198,7 @@ export const filesOperations: readonly Operation[] = [
               ? {}
               : { labels: [{ path, label }] }),
             ...(input.expect === undefined ? {} : { expect: input.expect }),
+            outside: givesOutside(context, tx, input.branch),
             author: authorOf(context),
             message: input.message ?? `${input.delete === true ? 'delete' : 'write'} ${path}`,
             trailers: trailersOf(context),

@@ -32,6 +32,7 @@ import type { Transaction, View } from '@csb/store'
 import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git/landing.ts'
 import { refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { askGate } from '../gate/gates.ts'
+import { givesOutside, proposalBranch } from '../git/names.ts'
 import { checkPushedLabels, checkPushedTag } from '../git/push-labels.ts'
 import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
@@ -329,7 +330,8 @@ async function move(tx: Transaction, context: Context, home: string, line: Line)
     checkPushedLabels(tx, context, { home, from, to: line.to })
   }
   if (line.asked?.kind !== 'proposal') {
-    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, now)
+    const outside = givesOutside(context, tx, line.asked?.branch ?? '')
+    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, { now, outside })
     return
   }
   const branch = proposalBranch(context)
@@ -352,8 +354,6 @@ async function propose(context: Context, home: string, line: Line): Promise<void
     }
   }
 }
-
-const proposalBranch = ({ run }: Context): string => `proposals/${run}`
 
 async function recordRefusal(context: Context, home: string, { name, from, to, refused }: Line): Promise<void> {
   if (refused === undefined) return

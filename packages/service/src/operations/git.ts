@@ -15,6 +15,7 @@ import {
   type FetchRequest,
 } from '@csb/files'
 import { takeInBranches } from '../session/bulk-reads.ts'
+import { namesTold } from '../git/names.ts'
 import { checkWants, refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { wholePackOf } from '../git/whole-pack.ts'
@@ -61,7 +62,7 @@ export const gitOperations: readonly Operation[] = [
     needs: reading('list'),
     run: async (context: Context, input: Home & { readonly ends?: boolean }) => {
       const { id, hash } = getHome(context.view, homeOf(input, context))
-      const refs = await refsSeen(context, id)
+      const refs = namesTold(context, id, await refsSeen(context, id))
       const ends = input.ends === true ? await endsOf(context, id, refs) : []
       return { home: id, hash, head: HEAD_REF, refs, ends, is_part: !seesEverything(sightOf(context)) }
     },

@@ -24,6 +24,7 @@ import {
 import { labelOfFile } from '@csb/guard'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn } from '../session/bulk-reads.ts'
+import { givesOutside, namesTold } from '../git/names.ts'
 import { askGate } from '../gate/gates.ts'
 import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -124,9 +125,12 @@ export const mergeOperations: readonly Operation[] = [
     run: (context: Context, input: Snapshot) => {
       const home = homeOf(input, context)
       const of = branchOf(context, home, input.of ?? MAIN)
-      const { now } = context.clock
+      const now = context.clock.now()
       return context.write(
-        (tx) => ({ home, of, ...createSnapshot(tx, home, { name: input.name, of, now: now() }) }),
+        (tx) => {
+          const outside = givesOutside(context, tx, input.name)
+          return { home, of, ...createSnapshot(tx, home, { name: input.name, of, now, outside }) }
+        },
         // of an older commit: it does not make one
         ({ branch, commit }) => ({ home, of, branch, head: commit }),
       )
@@ -163,7 +167,8 @@ async function startBranch(context: Context, input: Branch & { readonly from?: s
   return context.write(
     (tx) => {
       const to = getRef(tx, home, from)?.commit ?? fail('NOT_FOUND', { branch: from })
-      moveRef(tx, home, input.branch, { expect: null, to, now: context.clock.now() })
+      const outside = givesOutside(context, tx, input.branch)
+      moveRef(tx, home, input.branch, { expect: null, to, now: context.clock.now(), outside })
       return { home, branch: input.branch, from, head: to }
     },
     (made) => made,
@@ -266,7 +271,7 @@ async function listDeleted(context: Context, input: Page) {
   })
   const isReached = ({ branch, path }: (typeof items)[number]) =>
     reaches(context, { ...on('read', branch, input, context), ...(path === null ? {} : { path: `/${path}` }) })
-  const shown = items.filter(isReached)
+  const shown = namesTold(context, home, items.filter(isReached))
   for (const { branch, path, oid, label } of shown)
     takeIn(context, { home, path: `${branch}:${path ?? ''}`, oid, label: parseLabel(label) })
   return { items: shown, next_cursor: next }
@@ -281,7 +286,11 @@ async function restore(context: Context, input: Restoring) {
     checkReach(context, { ...on('write', as, input, context), path: '/', below: true })
     const wanted = { now, as, ...(deletedBy === undefined ? {} : { head: deletedBy }) }
     return context.write(
-      async (tx) => ({ home, branch: as, of: branch, head: (await restoreBranch(tx, home, branch, wanted)).commit }),
+      async (tx) => {
+        const outside = as !== branch && givesOutside(context, tx, as)
+        const { commit } = await restoreBranch(tx, home, branch, { ...wanted, outside })
+        return { home, branch: as, of: branch, head: commit }
+      },
       (done) => done,
     )
   }

@@ -5,11 +5,11 @@
  * @clause L1.7
  */
 import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
-import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf } from '@csb/files'
+import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf, type Export } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
 import { isSession } from './session.ts'
-import { refuseOutside } from './taint.ts'
+import { heard, refuseOutside } from './taint.ts'
 import type { Context } from '../operation.ts'
 
 /**
@@ -38,16 +38,27 @@ export async function takeInBranches(
 }
 
 /**
- * The same for all that an export holds: the recycle area goes along.
+ * The same for all that an export holds: the recycle area and the names of branches go along.
+ * @param begun what it is made from, which need not be what is there now; omitted: what is there now
  * @throws DENIED where its lease takes nothing from outside; NOT_FOUND without the home
  */
-export async function takeInHome(context: Context, home: string): Promise<void> {
+export async function takeInHome(context: Context, home: string, begun?: Export): Promise<void> {
   if (!isSession(context)) return
-  for (const { branch, path, oid, label } of await recycledOf(context.store.view(), home)) {
+  const view = context.store.view()
+  const { refs, tags, recycled } = begun ?? {
+    refs: await listRefs(view, home),
+    tags: await listTags(view, home),
+    recycled: await recycledOf(view, home),
+  }
+  for (const { branch, outside } of [...refs, ...recycled])
+    if (outside === true) takeIn(context, { ...heard(context, branch), home })
+  for (const { branch, path, oid, label } of recycled) {
     if (path === null) takeInCommit(context, home, branch, oid)
     else takeIn(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
   }
-  await takeInBranches(context, home, () => true)
+  for (const { branch, commit } of refs) takeInCommit(context, home, branch, commit)
+  for (const { name, commit } of tags) takeInCommit(context, home, `tags/${name}`, commit)
+  await takeInBranches(context, home, (branch) => branch === MEMORY)
 }
 
 /** By the labels in its tree. */

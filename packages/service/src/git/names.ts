@@ -1,0 +1,42 @@
+/**
+ * Names of branches, snapshots and tags are words that a session can write for others to read. Who gives one after it has
+ * read from outside leaves that on the name, and whoever is told the name has read from outside then. A name that the node
+ * itself gives says nothing.
+ * @clause L1.7
+ */
+import type { View } from '@csb/store'
+import { takeIn } from '../session/bulk-reads.ts'
+import { heard, labelOfSession, withoutOutside } from '../session/taint.ts'
+import { runBranch } from '../runs/lease.ts'
+import type { Context } from '../operation.ts'
+
+type Named = { readonly branch: string; readonly outside?: true }
+
+/** The branch that holds what a run proposes by a push. */
+export const proposalBranch = ({ run }: Pick<Context, 'run'>): string => `proposals/${run}`
+
+/** Does a name that this session gives come from outside? */
+export const givesOutside = (context: Context, view: View, branch: string): boolean =>
+  ![runBranch(context.run), proposalBranch(context)].includes(branch) &&
+  labelOfSession(context, view).integrity === 'external'
+
+/**
+ * The names that a listing tells: those from outside are taken in, and left out for a lease that reads nothing of that.
+ * @clause L1.7
+ */
+export function namesTold<T extends Named>(context: Context, home: string, names: readonly T[]): readonly T[] {
+  const told = namesOpen(context, names)
+  for (const { branch, outside } of told) if (outside === true) takeIn(context, { ...heard(context, branch), home })
+  return told
+}
+
+/** The same where the names are not told. */
+export const namesOpen = <T extends Named>(context: Context, names: readonly T[]): readonly T[] =>
+  names.some(({ outside }) => outside === true)
+    ? withoutOutside(context, names, ({ branch, outside }) => labelOfName(context, branch, outside))
+    : names
+
+const labelOfName = (context: Context, branch: string, outside: true | undefined) => {
+  const { label } = heard(context, branch)
+  return outside === true ? label : { ...label, integrity: 'owner' as const }
+}
