@@ -10,12 +10,12 @@
 import { dominates, isNodeError, sha256Hex, utf8, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { LABELS_PATH, changeLabels, labelsOf, readLabels, type LabelReader } from './labels.ts'
-import { isErased, readTree, writeBlob, writeTree } from './objects.ts'
+import { isErased, writeBlob, writeTree } from './objects.ts'
 import { isReserved, validatePath } from './paths.ts'
 import type { MemoWriter } from './projection-memo.ts'
 import { leadsOn, reachesPath, seesEverything, type Sight } from './sight.ts'
 import { FILE, FOLDER, blobOf, isBlob, type TreeEntry } from './tree.ts'
-import { entryAt } from './walk.ts'
+import { createTreeReader } from './tree-reader.ts'
 
 /** A file of some tree; `oid` is null where it is only named, `label` is what the tree says. */
 export type RuledFile = {
@@ -50,18 +50,25 @@ export const FORGOTTEN_TEXT = utf8('This was forgotten.\n')
 
 const [RESERVED_FOLDER, LABELS_NAME] = LABELS_PATH.split('/') as [string, string]
 
+/** What a file of labels says; undefined where it can not be read. */
+type LabelFile = ReadonlyMap<string, unknown> | undefined
+
 type Context = { readonly tree: string; readonly labels: string; readonly read: LabelReader }
 
 export function createTreeProjector(tx: Transaction, projection: Projection, memo: MemoWriter): TreeProjector {
   const { home, clearance, labelOf } = projection
   const isFull = seesEverything(clearance)
+  const { entriesOf, entryAt } = createTreeReader(tx, home)
   const contexts = new Map<string, Context>()
   const readers = new Map<string, LabelReader>()
+  const files = new Map<string, LabelFile>()
+  const known = new Map<string, LabelFile>()
+  const roots = new Map<string, string | null>()
 
   const contextOf = (tree: string): Context => {
-    const known = contexts.get(tree)
-    if (known !== undefined) return known
-    const labels = entryAt(tx, home, tree, LABELS_PATH)?.oid ?? ''
+    const found = contexts.get(tree)
+    if (found !== undefined) return found
+    const labels = entryAt(tree, LABELS_PATH)?.oid ?? ''
     const read = readers.get(labels) ?? labelsOf(tx, home, tree)
     readers.set(labels, read)
     const context = { tree, labels, read }
@@ -75,19 +82,27 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
   const seesAt = (context: Context, path: string, oid: string | null): boolean =>
     isFull || (!isReserved(path) && reachesPath(clearance, path) && covered(context, path, oid))
 
-  const labelKeys = (tree: string): Map<string, unknown> | undefined => {
-    const labels = readLabels(tx, home, tree)
-    if (labels === undefined) return undefined
+  const labelsIn = (context: Context): LabelFile => {
+    const found = files.has(context.labels) ? files.get(context.labels) : readLabels(tx, home, context.tree)
+    files.set(context.labels, found)
+    return found
+  }
+
+  const labelKeys = (tree: string): LabelFile => {
+    if (known.has(tree)) return known.get(tree)
     const context = contextOf(tree)
     const isKnown = ([path]: [string, unknown]) => {
-      const entry = isPath(path) ? entryAt(tx, home, tree, path) : undefined
+      const entry = isPath(path) ? entryAt(tree, path) : undefined
       return isPath(path) && seesAt(context, path, entry === undefined ? null : blobOf(entry))
     }
-    return new Map([...labels].filter(isKnown))
+    const labels = labelsIn(context)
+    const seen = labels === undefined ? undefined : new Map([...labels].filter(isKnown))
+    known.set(tree, seen)
+    return seen
   }
 
   const projectLabels = (context: Context, entry: TreeEntry): string | null => {
-    const all = readLabels(tx, home, context.tree)
+    const all = labelsIn(context)
     const seen = labelKeys(context.tree)
     if (all === undefined || seen === undefined) return null
     if (all.size === seen.size) return entry.oid
@@ -97,7 +112,7 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
 
   const projectReserved = (context: Context, folder: TreeEntry): string | null => {
     if (folder.name !== RESERVED_FOLDER || folder.mode !== FOLDER) return null
-    const entry = readTree(tx, home, folder.oid).find(({ name }) => name === LABELS_NAME)
+    const entry = entriesOf(folder.oid).find(({ name }) => name === LABELS_NAME)
     if (entry === undefined || entry.mode === FOLDER) return null
     const oid = projectLabels(context, entry)
     return oid === null ? null : writeTree(tx, home, [{ mode: FILE, name: LABELS_NAME, oid }])
@@ -123,14 +138,15 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
     const place = sha256Hex(`${context.labels}\0${above}\0${tree}`)
     if (!isFull && above !== '' && !leadsOn(clearance, above.slice(0, -1))) return null
     // the file of labels at the root speaks of paths that may be anywhere below: it is worked out each time
-    const known = above === '' ? undefined : memo.folder(place)
-    if (known !== undefined) return known
-    const entries = readTree(tx, home, tree)
+    const found = above === '' ? roots.get(tree) : memo.folder(place)
+    if (found !== undefined) return found
+    const entries = entriesOf(tree)
     const seen = entries.map((entry) => projectEntry(context, entry, above)).filter((entry) => entry !== undefined)
     const isSame = seen.length === entries.length && seen.every((entry, at) => isEqual(entry, entries[at]))
     const projected = isSame ? tree : writeTree(tx, home, seen)
     const shown = seen.length === 0 ? null : projected
-    if (above !== '') memo.keepFolder(place, shown)
+    if (above === '') roots.set(tree, shown)
+    else memo.keepFolder(place, shown)
     return shown
   }
 
@@ -140,15 +156,17 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
     bears: (tree, path) => isFull || (!isReserved(path) && covered(contextOf(tree), path, null)),
     seesLabelChange: (before, after) => {
       if (isFull) return true
-      const [old, now] = [before, after].map((tree) => hiddenLabels(tx, home, tree, labelKeys))
+      const [old, now] = [before, after].map((tree) =>
+        tree === null ? '[]' : hiddenLabels(labelsIn(contextOf(tree)), labelKeys(tree)),
+      )
       return old !== undefined && now !== undefined && old === now
     },
     hiddenNames: (tree, folder) => {
       const context = contextOf(tree)
-      const at = folder === '' ? { mode: FOLDER, oid: tree } : entryAt(tx, home, tree, folder)
+      const at = folder === '' ? { mode: FOLDER, oid: tree } : entryAt(tree, folder)
       if (isFull || at?.mode !== FOLDER) return []
       const above = folder === '' ? '' : `${folder}/`
-      return readTree(tx, home, at.oid)
+      return entriesOf(at.oid)
         .filter((entry) => projectEntry(context, entry, above) === undefined)
         .map(({ name }) => name)
     },
@@ -156,8 +174,8 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
       const seen = labelKeys(tree)
       if (isFull || seen === undefined) return []
       const shown = projectFolder(contextOf(tree), tree, '')
-      const isShown = (path: string) => shown !== null && entryAt(tx, home, shown, path) !== undefined
-      return [...(readLabels(tx, home, tree) ?? new Map()).keys()]
+      const isShown = (path: string) => shown !== null && entryAt(shown, path) !== undefined
+      return [...(labelsIn(contextOf(tree)) ?? new Map()).keys()]
         .filter((path) => !seen.has(path))
         .flatMap((path) => [
           path,
@@ -169,16 +187,8 @@ export function createTreeProjector(tx: Transaction, projection: Projection, mem
   }
 }
 
-/** The labels of a tree that a reader does not know of, in one spelling; undefined where they can not be read. */
-function hiddenLabels(
-  view: View,
-  home: string,
-  tree: string | null,
-  seenIn: (tree: string) => Map<string, unknown> | undefined,
-): string | undefined {
-  if (tree === null) return '[]'
-  const all = readLabels(view, home, tree)
-  const seen = seenIn(tree)
+/** The labels that a reader does not know of, in one spelling; undefined where they can not be read. */
+function hiddenLabels(all: LabelFile, seen: LabelFile): string | undefined {
   if (all === undefined || seen === undefined) return undefined
   return JSON.stringify([...all].filter(([path]) => !seen.has(path)).sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -30,6 +30,8 @@ export async function projectCommit(store: Store, projection: Projection, commit
     readCommit(store.view(), home, commit)
     return commit
   }
+  const before = seenOf(store.view(), projection, commit)
+  if (before !== undefined) return before
   for (let attempt = 0; attempt < 8; attempt++) {
     await sweepMemo(store, home)
     const view = store.view()
