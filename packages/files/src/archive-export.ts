@@ -49,29 +49,39 @@ export type Export = {
 /** Steps between which others get their turn. */
 const STEP_OBJECTS = 200
 
+/** Writes the batch that an export begins with, and whatever else belongs into it. */
+type WriteBatch = (work: (tx: Transaction) => Promise<Export>) => Promise<Export>
+
 /**
  * Begin an export, or find the one that began with the same state. For a day nothing of it is collected: it is held
- * from the moment on at which it is told what it is made from, before anything of it is measured.
+ * from the moment on at which it is told what it is made from, before anything of it is measured. Where it is not begun
+ * nothing is held.
  * @param now ms since epoch
- * @throws NOT_FOUND, OBJECT_DAMAGED, TOO_LARGE; CONFLICT where something was forgotten meanwhile
+ * @param write default: a transaction of the store
+ * @throws NOT_FOUND, OBJECT_DAMAGED, TOO_LARGE; CONFLICT where something was forgotten meanwhile; what `write` throws
  * @clause L0.4
  */
-export async function beginExport(store: Store, home: string, sources: ExportSources, now: number): Promise<Export> {
-  const begun = await store.transact(async (tx) => {
+export async function beginExport(
+  store: Store,
+  home: string,
+  sources: ExportSources,
+  { now, write = (work) => store.transact(work) }: { readonly now: number; readonly write?: WriteBatch },
+): Promise<Export> {
+  const { begun, known } = await store.transact(async (tx) => {
     const state = await stateOf(tx, home, sources)
-    holdExport(tx, state, now)
-    return state
+    const found = findExport(tx, home, state.id)
+    if (found === undefined) holdExport(tx, state, now)
+    return { begun: state, known: found }
   })
-  const known = findExport(store.view(), home, begun.id)
-  if (known !== undefined) return known
   try {
-    const made = { ...begun, ...(await measure(store, begun, sources)) }
-    await store.transact(async (tx) => {
+    const made = known ?? { ...begun, ...(await measure(store, begun, sources)) }
+    return await write(async (tx) => {
       // its length is that of what is sent
       await checkForgotten(tx, made, sources)
       tx.putJson(key('export', home, made.id), made)
+      holdExport(tx, made, now)
+      return made
     })
-    return made
   } catch (error) {
     await store.transact((tx) => {
       if (findExport(tx, home, begun.id) === undefined) unpin(tx, home, pinOf(begun))

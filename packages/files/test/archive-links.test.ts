@@ -34,7 +34,7 @@ async function archiveWith(made: (blob: Made) => { objects: readonly Made[]; tre
   const first = make.commit(plain.oid, [root])
   await push(store, home, make.pack([blob, plain, first].map(make.whole)), first.oid)
   const parts: Uint8Array[] = []
-  for await (const part of streamExport(store, await beginExport(store, home.id, SOURCES, NOW), SOURCES))
+  for await (const part of streamExport(store, await beginExport(store, home.id, SOURCES, { now: NOW }), SOURCES))
     parts.push(part)
   const archive = Buffer.concat(parts)
   const { objects, tree } = made(blob)

@@ -29,7 +29,7 @@ const MAGIC = Buffer.from('csb-archive 1.0\n')
 
 const exported = async (store: Store, home: string): Promise<Buffer> => {
   const parts: Uint8Array[] = []
-  const begun = await beginExport(store, home, SOURCES, NOW)
+  const begun = await beginExport(store, home, SOURCES, { now: NOW })
   for await (const part of streamExport(store, begun, SOURCES)) parts.push(part)
   const all = Buffer.concat(parts)
   expect(all.byteLength).toBe(begun.bytes)
@@ -115,7 +115,7 @@ describe('what can be restored', () => {
 
   test('L3.4 what was forgotten is not among it, and ends an export that had begun', async () => {
     const { store, home } = await openWithLoss()
-    const begun = await beginExport(store, home, SOURCES, NOW)
+    const begun = await beginExport(store, home, SOURCES, { now: NOW })
     await store.transact((tx) => eraseVersions(tx, home, ['secret.sh']))
     await expect(resumeExport(store, home, SOURCES, begun.id)).rejects.toMatchObject({ code: 'CONFLICT' })
     const archive = await exported(store, home)
@@ -157,7 +157,7 @@ describe('what can be restored', () => {
           if (first !== undefined) keepRecycled(tx, home, { ...first, path: `${deep}${at}` })
       })
     }
-    await expect(beginExport(store, home, SOURCES, NOW)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+    await expect(beginExport(store, home, SOURCES, { now: NOW })).rejects.toMatchObject({ code: 'TOO_LARGE' })
     for (const table of ['export', 'pin'] as const)
       for await (const [row] of store.view().range({ prefix: prefix(table, home) })) expect(row).toBeUndefined()
   })

@@ -20,7 +20,7 @@ const SOURCES: ExportSources = { tombstones: async function* () {}, evidence: ()
 
 const exported = async (store: Store, home: string): Promise<Buffer> => {
   const parts: Uint8Array[] = []
-  const begun = await beginExport(store, home, SOURCES, NOW)
+  const begun = await beginExport(store, home, SOURCES, { now: NOW })
   for await (const part of streamExport(store, begun, SOURCES)) parts.push(part)
   return Buffer.concat(parts)
 }
@@ -91,7 +91,7 @@ test('L0.4 what goes while an export is measured is in it: it is held from the b
     for await (const _ of collectGarbage(store, home.id, { now: end })) continue
   }
   const sources = sourcesWith(collect)
-  const begun = await beginExport(store, home.id, sources, end - 1)
+  const begun = await beginExport(store, home.id, sources, { now: end - 1 })
   const parts: Uint8Array[] = []
   for await (const part of streamExport(store, begun, sources)) parts.push(part)
   const archive = Buffer.concat(parts)
@@ -103,7 +103,7 @@ test('L0.4 what goes while an export is measured is in it: it is held from the b
 test('L0.4 an export of which something is forgotten meanwhile does not begin, and holds nothing', async () => {
   const { store, home } = await openHome()
   const sources = sourcesWith(() => store.transact((tx) => tx.put(key('erased', home.id, '/gone.md'), utf8('x'))))
-  await expect(beginExport(store, home.id, sources, NOW)).rejects.toMatchObject({ code: 'CONFLICT' })
+  await expect(beginExport(store, home.id, sources, { now: NOW })).rejects.toMatchObject({ code: 'CONFLICT' })
   expect(await pinsIn(store, home.id)).toEqual([])
-  expect((await beginExport(store, home.id, SOURCES, NOW)).bytes).toBeGreaterThan(0)
+  expect((await beginExport(store, home.id, SOURCES, { now: NOW })).bytes).toBeGreaterThan(0)
 })

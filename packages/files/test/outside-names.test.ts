@@ -69,7 +69,8 @@ test('L0.4 it goes along with an export, which is the same after it was taken in
   await write('runs/obey-me', 'b', true)
   const exported = async (from: typeof store): Promise<Buffer> => {
     const parts: Uint8Array[] = []
-    for await (const part of streamExport(from, await beginExport(from, home, SOURCES, NOW), SOURCES)) parts.push(part)
+    for await (const part of streamExport(from, await beginExport(from, home, SOURCES, { now: NOW }), SOURCES))
+      parts.push(part)
     return Buffer.concat(parts)
   }
   const archive = await exported(store)

@@ -84,7 +84,7 @@ describe('a tree with a submodule', () => {
     await push(store, home, pack, tip)
     const exported = async (from: Store): Promise<Buffer> => {
       const parts: Uint8Array[] = []
-      const begun = await beginExport(from, home.id, SOURCES, NOW)
+      const begun = await beginExport(from, home.id, SOURCES, { now: NOW })
       for await (const part of streamExport(from, begun, SOURCES)) parts.push(part)
       return Buffer.concat(parts)
     }

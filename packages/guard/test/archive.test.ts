@@ -27,7 +27,7 @@ const BRANCH = 'runs/one'
 type Node = Awaited<ReturnType<typeof openHome>>
 
 const exported = async ({ store, home }: Pick<Node, 'store' | 'home'>, offset = 0): Promise<Buffer> => {
-  const begun = await beginExport(store, home.id, SOURCES, NOW)
+  const begun = await beginExport(store, home.id, SOURCES, { now: NOW })
   const parts: Uint8Array[] = []
   for await (const part of streamExport(store, begun, SOURCES, offset)) parts.push(part)
   const all = Buffer.concat(parts)
@@ -132,7 +132,7 @@ describe('export and import', () => {
   test('an export that was begun does not see what is written later, and ends where something is forgotten', async () => {
     const node = await livedIn()
     const archive = await exported(node)
-    const begun = await beginExport(node.store, node.home.id, SOURCES, NOW)
+    const begun = await beginExport(node.store, node.home.id, SOURCES, { now: NOW })
     await write(node, 'later.md', utf8('later'))
     const note = await node.create('soon gone')
     const again = await resumeExport(node.store, node.home.id, SOURCES, begun.id)

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Lease } from '@csb/core'
 import { taintOf } from '@csb/authority'
 import { changeRef, getRef } from '@csb/files'
+import { prefix } from '@csb/store'
 import type { Caller } from '../src/index.ts'
 import { NOW, codeOf, createHouse, holdingIn, type House } from './house.ts'
 
@@ -73,6 +74,27 @@ describe('a session is tainted by', () => {
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
   })
 
+  test('an export that is gone on with, by what was there when it began', async () => {
+    const house = await createHouse()
+    await house.owned('files.write', { branch: 'runs/one', path: 'a.md', text: 'x', label: 'private:external' })
+    const begun = async (caller: Caller, input: object): Promise<{ export: string }> => {
+      for await (const event of house.service.open(caller, 'files.export', input)) return event as { export: string }
+      return { export: '' }
+    }
+    const { export: id } = await begun(house.owning, {})
+    await house.owned('files.removeBranch', { branch: 'runs/one' })
+    await house.store.transact(async (tx) => {
+      for await (const [row] of tx.range({ prefix: prefix('recycle', house.home) })) tx.del(row)
+    })
+    const lease = { ...LEASE, branches: ['*'], labels_max: 'sealed' as const, label_tags: ['*'] }
+    const other = await holdingIn(house, lease)
+    await begun(other, {})
+    expect(await codeOf(attenuate(house, other))).toBe('done')
+    const session = await holdingIn(house, lease)
+    await begun(session, { export: id })
+    expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
+  })
+
   test('a clone of another branch does not', async () => {
     const house = await createHouse()
     await remember(house, 'from outside')
@@ -100,4 +122,14 @@ describe('a session is tainted by', () => {
     await house.service.perform(session, operation, input)
     expect(await codeOf(attenuate(house, session))).toBe('GATE_REQUIRED')
   })
+})
+
+test('L0.4 an export that is refused where it would begin holds nothing', async () => {
+  const house = await createHouse()
+  const before = await house.dump()
+  const exported = async () => {
+    for await (const _ of house.service.open(house.owning, 'files.export', { offset: 10_000_000 })) break
+  }
+  expect(await codeOf(exported())).toBe('INVALID_INPUT')
+  expect(await house.dump()).toEqual(before)
 })

@@ -5,8 +5,9 @@
  */
 import { EVERY_TAG, dominates, fail, type Lease } from '@csb/core'
 import { checkEvidence, evidenceOf } from '@csb/authority'
-import { beginExport, importArchive, resumeExport, streamExport, type Imported } from '@csb/files'
+import { beginExport, importArchive, resumeExport, streamExport, type Export, type Imported } from '@csb/files'
 import { exportSources, settleImport } from '@csb/guard'
+import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeInHome } from '../session/bulk-reads.ts'
 import { finishForgetting } from '../gate/forgetting.ts'
@@ -62,18 +63,23 @@ async function* exportHome(context: Context, input: Out): AsyncGenerator<ExportE
   requireEverything(context, principal.lease)
   await takeInHome(context, home)
   const { offset = 0 } = input
+  // what it is made from may be other than what was there before, and one that goes on is of another day
+  const begin = (work: (tx: Transaction) => Promise<Export> | Export) =>
+    context.write(
+      async (tx) => {
+        const made = await work(tx)
+        if (offset > made.bytes) fail('INVALID_INPUT', { field: 'offset', bytes: made.bytes })
+        await takeInHome(context, home, made)
+        return made
+      },
+      ({ id, bytes }) => ({ home, export: id, bytes, offset }),
+    )
+  const found = input.export === undefined ? undefined : await resumeExport(store, home, sources, input.export)
   const begun =
-    input.export === undefined
-      ? await beginExport(store, home, sources, clock.now())
-      : await resumeExport(store, home, sources, input.export)
+    found === undefined
+      ? await beginExport(store, home, sources, { now: clock.now(), write: begin })
+      : await begin(() => found)
   const { id, bytes, objects } = begun
-  // something may have come between, and one that goes on is of another day
-  await takeInHome(context, home, begun)
-  if (offset > bytes) fail('INVALID_INPUT', { field: 'offset', bytes })
-  await context.write(
-    () => undefined,
-    () => ({ home, export: id, bytes, offset }),
-  )
   yield { kind: 'begun', export: id, home, bytes, objects, offset }
   for await (const part of streamExport(store, begun, sources, offset)) {
     context.signal.throwIfAborted()
