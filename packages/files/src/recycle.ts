@@ -4,7 +4,7 @@
  * @clause L0.3
  */
 import { LIMITS, dominates, fail, formatLabel, joinLabels, parseLabel, type Clearance, type Label } from '@csb/core'
-import { key, prefix, tail, type Transaction, type View } from '@csb/store'
+import { key, prefix, type Transaction, type View } from '@csb/store'
 import { commitTree, type CommitOn, type Committed } from './change.ts'
 import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
 import { isErased, objectSize, readBlob, readCommit, writeBlob } from './objects.ts'
@@ -44,6 +44,8 @@ export type ListRecycled = {
   readonly after?: string
   /** what the reader may see */
   readonly clearance: Clearance
+  /** false for what the reader is not told of; omitted: it is told of all it may see */
+  readonly isTold?: (entry: Recycled) => boolean
 }
 
 export type RestoreRecycled = CommitOn & {
@@ -131,26 +133,39 @@ export function keepHead(
   keepRecycled(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
 
-/** What can be restored, latest first. @returns `next`: cursor of the next page, null at the end */
+/**
+ * What can be restored, latest first.
+ * @returns `next`: cursor of the next page, null at the end; it says when the last one that was told ends, and the how
+ *   many of that time it was, and nothing of any other
+ * @throws INVALID_INPUT for a cursor that is none
+ */
 export async function listRecycled(
   view: View,
   home: string,
-  { now, limit, after, clearance }: ListRecycled,
+  { now, limit, after, clearance, isTold = () => true }: ListRecycled,
 ): Promise<{ items: Recycled[]; next: string | null }> {
   const items: Recycled[] = []
-  let last: string | null = null
-  const start = prefix('recycle', home)
-  const from = after === undefined ? {} : { after: start + after }
-  for await (const [k] of view.range({ prefix: start, reverse: true, ...from })) {
+  const begin = after === undefined ? undefined : placeOf(after)
+  let last = begin ?? { until: Number.NaN, count: 0 }
+  let skip = begin?.count ?? 0
+  const from = begin === undefined ? {} : { after: key('recycle', home, begin.until + 1) }
+  for await (const [k] of view.range({ prefix: prefix('recycle', home), reverse: true, ...from })) {
     const entry = rowOf(view, k)
     if (entry === undefined) continue
     if (entry.until <= now) break
-    if (!dominates(clearance, parseLabel(entry.label)) || isGone(view, home, entry)) continue
-    if (items.length === limit) return { items, next: last }
+    if (!dominates(clearance, parseLabel(entry.label)) || isGone(view, home, entry) || !isTold(entry)) continue
+    if (entry.until === begin?.until && skip-- > 0) continue
+    if (items.length === limit) return { items, next: `${last.until}.${last.count}` }
     items.push(entry)
-    last = tail(k, 'recycle', home)
+    last = { until: entry.until, count: entry.until === last.until ? last.count + 1 : 1 }
   }
   return { items, next: null }
+}
+
+/** @throws INVALID_INPUT */
+function placeOf(cursor: string): { readonly until: number; readonly count: number } {
+  const [until, count] = (/^([0-9]{1,15})\.([0-9]{1,9})$/.exec(cursor) ?? []).slice(1).map(Number)
+  return until === undefined || count === undefined ? fail('INVALID_INPUT', { field: 'cursor' }) : { until, count }
 }
 
 /**

@@ -8,6 +8,7 @@ import { MOST_RESTRICTIVE, isNodeError, joinLabels, parseLabel, type Label } fro
 import {
   applyProjected as applyWith,
   projectCommit as projectWith,
+  projectWithin as projectWithinWith,
   readBlob,
   type AppliedProjected,
   type ApplyProjected,
@@ -31,6 +32,12 @@ export const projectCommit = (
   store: Store,
   { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Sight },
 ): Promise<string | null> => projectWith(store, { home, clearance, labelOf: labelInForce }, commit)
+
+/** The same within a transaction, for a commit of which little is left to be worked out. @clause L4.2 */
+export const projectWithin = (
+  tx: Transaction,
+  { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Sight },
+): Promise<string | null> => projectWithinWith(tx, { home, clearance, labelOf: labelInForce }, commit)
 
 /**
  * Commit changes that a reader made on a projected commit to the full tree behind it.

@@ -3,6 +3,7 @@ import type { Operation } from './operation.ts'
 import { agentOperations } from './operations/agents.ts'
 import { archiveOperations } from './operations/archive.ts'
 import { authorityOperations } from './operations/authority.ts'
+import { branchOperations } from './operations/branches.ts'
 import { filesOperations } from './operations/files.ts'
 import { gateOperations } from './operations/gate.ts'
 import { gitOperations } from './operations/git.ts'
@@ -24,6 +25,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   [
     ...nodeOperations,
     ...filesOperations,
+    ...branchOperations,
     ...mergeOperations,
     ...upkeepOperations,
     ...archiveOperations,

@@ -22,11 +22,13 @@ import {
   readFile,
   readLog,
   validatePath,
+  type Committed,
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
 import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
+import { changesShown, commitShown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
@@ -92,11 +94,35 @@ function bytesOf({ text, base64, delete: isGone }: Write): Uint8Array | null {
   return text === undefined ? Buffer.from(base64 ?? '', 'base64') : utf8(text)
 }
 
+type ListedShown = Labelled & { readonly oid?: string }
+
+/** A folder of a branch, with all that is below, as the reader is shown it: ids of folders are digests of what lies in them. */
+async function listShown(context: Context, home: string, { branch, path = '', ...input }: At): Promise<ListedShown[]> {
+  const { view } = context
+  const list = (at: string) => listFiles(view, { home, at, path, recursive: true })
+  branchOf(context, { ...input, branch })
+  // notes bear labels of their own: of them each is looked at below
+  if (branch === MEMORY && isPart(context))
+    return list(branch).map(({ oid, ...item }) => (item.kind === 'folder' ? item : { ...item, oid }))
+  const head = getRef(view, home, branch)?.commit ?? fail('NOT_FOUND', { branch })
+  const at = await commitShown(context, home, branch, head)
+  return at === undefined ? [] : list(at)
+}
+
 /** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */
 function branchOf(context: Context, input: At): string {
   const home = homeOf(input, context)
   if (getRef(context.view, home, input.branch) === undefined) fail('NOT_FOUND', { branch: input.branch })
   return input.branch
+}
+
+/** What is told of a commit that was made. */
+async function writtenShown(tx: Transaction, context: Context, home: string, done: Committed, ids: IdReader) {
+  if (!isPart(context)) return done
+  const [commit, parent] = [await ids.shown(done.commit), await ids.shown(done.parent)]
+  const changed = changesShown(tx, home, { commit, parent }, done.changed)
+  const tree = commit === undefined ? undefined : readCommit(tx, home, commit).tree
+  return known({ commit, parent, tree, changed })
 }
 
 export const filesOperations: readonly Operation[] = [
@@ -113,7 +139,10 @@ export const filesOperations: readonly Operation[] = [
       const location = locationOf(context, home.id)
       const reached = refs.filter(({ branch }) => reaches(context, { location, action: 'list', branch }))
       const told = namesTold(context, home.id, reached)
-      return { home, refs: told.map((ref) => ({ ...ref, tree: readCommit(view, home.id, ref.commit).tree })) }
+      const shown = []
+      for (const { commit, ...ref } of told)
+        shown.push({ ...ref, ...(await headShown(context, home.id, ref.branch, commit)) })
+      return { home, refs: shown }
     },
   },
   {
@@ -122,18 +151,23 @@ export const filesOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
-    run: (context: Context, input: At) => {
+    run: async (context: Context, input: At) => {
       const { view } = context
       const home = homeOf(input, context)
-      const items = listFiles(view, { home, at: branchOf(context, input), path: input.path ?? '', recursive: true })
+      const items = await listShown(context, home, input)
       const labelled = items.map((item) => ({
         ...item,
-        label: labelOfFile(view, { ...item, home, branch: input.branch, oid: item.kind === 'file' ? item.oid : null }),
+        label: labelOfFile(view, {
+          ...item,
+          home,
+          branch: input.branch,
+          oid: item.kind === 'file' ? (item.oid ?? null) : null,
+        }),
       }))
       const open = withoutOutside(context, labelled, ({ label }) => label)
       const shown = shownOf(open, (item) => isShown(context, input, item))
       // a name is content too
-      for (const { path, oid, label } of shown) takeIn(context, { home, path, oid, label })
+      for (const { path, oid = '', label } of shown) takeIn(context, { home, path, oid, label })
       return { items: shown }
     },
   },
@@ -187,26 +221,32 @@ export const filesOperations: readonly Operation[] = [
       // notes have an index and a clock beside them: they are written as notes
       if (input.branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes are written as notes' })
       const bytes = bytesOf(input)
-      return context.write(
-        (tx) => {
+      const home = homeOf(input, context)
+      return writeShown(
+        context,
+        home,
+        [input.branch],
+        async (tx, ids) => {
           const label = labelWritten(tx, context, input)
-          return commitFiles(tx, {
-            home: homeOf(input, context),
+          const expect = typeof input.expect === 'string' ? await ids.meant(input.branch, input.expect) : input.expect
+          const done = commitFiles(tx, {
+            home,
             branch: input.branch,
             changes: [{ path, bytes }],
             ...(label === undefined || (bytes === null && input.label === undefined)
               ? {}
               : { labels: [{ path, label }] }),
-            ...(input.expect === undefined ? {} : { expect: input.expect }),
+            ...(expect === undefined ? {} : { expect }),
             outside: givesOutside(context, tx, input.branch),
             author: authorOf(context),
             message: input.message ?? `${input.delete === true ? 'delete' : 'write'} ${path}`,
             trailers: trailersOf(context),
             now: context.clock.now(),
           })
+          return { done, told: await writtenShown(tx, context, home, done, ids) }
         },
-        ({ commit, parent, tree }) => ({ home: homeOf(input, context), branch: input.branch, commit, parent, tree }),
-      )
+        ({ done: { commit, parent, tree } }) => ({ home, branch: input.branch, commit, parent, tree }),
+      ).then(({ told }) => told)
     },
   },
 ]

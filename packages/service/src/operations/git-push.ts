@@ -32,6 +32,7 @@ import type { Transaction, View } from '@csb/store'
 import { blobsOf, checkPaths, land, landingOf, wordsOf, type Landed, type Landing } from '../git/landing.ts'
 import { refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { askGate } from '../gate/gates.ts'
+import { errorShown } from '../git/ids.ts'
 import { givesOutside, proposalBranch } from '../git/names.ts'
 import { checkPushedLabels, checkPushedTag } from '../git/push-labels.ts'
 import { homeOf, locationOf, type Context, type Effect, type Operation, type Parts } from '../operation.ts'
@@ -289,7 +290,7 @@ async function conclude(work: Work, history: PushedHistory | undefined, stage: S
             await move(tx, context, home, line)
           } catch (error) {
             if (isOne || !isNodeError(error)) throw error
-            line.refused = error
+            line.refused = errorShown(context, error)
           }
         }
       },
@@ -297,7 +298,7 @@ async function conclude(work: Work, history: PushedHistory | undefined, stage: S
     )
   } catch (error) {
     if (!isOne || !isNodeError(error)) throw error
-    for (const line of lines) line.refused = error
+    for (const line of lines) line.refused = errorShown(context, error)
   }
 }
 

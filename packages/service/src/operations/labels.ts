@@ -7,6 +7,7 @@ import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
 import { isLowered } from '@csb/authority'
 import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
 import { getNote, getState, relabelNote } from '@csb/memory'
+import { known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { askGate } from '../gate/gates.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
@@ -48,7 +49,7 @@ async function labelFile(context: Context, input: OfFile) {
   const { branch, path } = input
   if (branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes bear their own labels' })
   const label = parseLabel(input.label)
-  const { base, files } = previewRelabel(context.view, { home, branch, path, label })
+  const { base, files } = await withoutIds(context, () => previewRelabel(context.view, { home, branch, path, label }))
   // what may not be seen looks like what is not there
   if (!files.every(({ before }) => dominates(context.clearance, parseLabel(before)))) fail('NOT_FOUND', { path })
   if (files.some(({ before, after }) => isLowered({ label_old: before, label_new: after })))
@@ -59,10 +60,17 @@ async function labelFile(context: Context, input: OfFile) {
     trailers: trailersOf(context),
     now: context.clock.now(),
   }
-  return context.write(
-    (tx) => applyRelabel(tx, { ...words, home, branch, path, label, expect: base }),
+  const { told } = await writeShown(
+    context,
+    home,
+    [branch],
+    async (tx, ids) => {
+      const { commit } = applyRelabel(tx, { ...words, home, branch, path, label, expect: base })
+      return { commit, told: known({ commit: await ids.shown(commit) }) }
+    },
     ({ commit }) => ({ home, branch, commit, label: formatLabel(label) }),
   )
+  return told
 }
 
 async function labelNote(context: Context, input: OfNote) {

@@ -1,87 +1,33 @@
 /**
- * L0 operations on branches as a whole: made, compared, merged, kept as a snapshot, removed, and what is in the
- * recycle area. A protected branch moves by an approval only. No operation moves or removes a snapshot.
- * @clause L0.1 L0.2 L0.3 L1.4
+ * L0 operations on two branches: compared, and merged one into the other. A protected branch moves by an approval only.
+ * @clause L0.1 L0.2 L0.3
  */
-import { LIMITS, dominates, fail, parseLabel, type Label } from '@csb/core'
+import { LIMITS, dominates, parseLabel, type Label } from '@csb/core'
 import {
-  MEMORY,
+  LABELS_PATH,
   applyMerge,
-  createSnapshot,
   getRef,
-  listRecycled,
   manifestOf,
-  moveRef,
   previewMerge,
   readCommit,
   readForDiff,
-  removeBranch,
-  restoreBranch,
-  restoreRecycled,
   unifiedDiff,
+  writeTree,
   type ManifestEntry,
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
+import { commitShown, isPart, known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn } from '../session/bulk-reads.ts'
-import { givesOutside, namesTold } from '../git/names.ts'
 import { askGate } from '../gate/gates.ts'
-import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
+import { branchOf, on, type Home } from '../git/reach.ts'
+import { checkReach, homeOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
-type Home = { readonly home?: string }
-type Branch = Home & { readonly branch: string }
 type Compared = Home & { readonly from: string; readonly to: string; readonly path?: string }
 type Merging = Home & { readonly from: string; readonly into: string; readonly message?: string }
-type Snapshot = Home & { readonly name: string; readonly of?: string }
-type Restoring = Branch & { readonly path?: string; readonly as?: string; readonly deleted_by?: string }
-type Page = Home & { readonly limit?: number; readonly cursor?: string }
 type Shown = ManifestEntry & { readonly diff?: string }
 
-const MAIN = 'main'
-
-const on = (
-  action: 'read' | 'write' | 'propose' | 'snapshot',
-  branch: string,
-  home: Home,
-  parts: Pick<Parts, 'key' | 'identity'>,
-) => ({
-  location: locationOf(parts, homeOf(home, parts)),
-  action,
-  branch,
-})
-
 export const mergeOperations: readonly Operation[] = [
-  {
-    name: 'files.branch',
-    input: 'FilesBranch',
-    kind: 'write',
-    open: 'lease',
-    needs: (input: Branch, parts: Parts) => on('write', input.branch, input, parts),
-    run: (context: Context, input: Branch & { from?: string }) => startBranch(context, input),
-  },
-  {
-    name: 'files.removeBranch',
-    input: 'FilesRemoveBranch',
-    kind: 'write',
-    open: 'lease',
-    needs: (input: Branch, parts: Parts) => ({
-      ...on('write', input.branch, input, parts),
-      path: '/',
-      below: true as const,
-    }),
-    run: (context: Context, input: Branch & { expect?: string }) => {
-      const home = homeOf(input, context)
-      return context.write(
-        (tx) => {
-          const commit =
-            input.expect ?? getRef(tx, home, input.branch)?.commit ?? fail('NOT_FOUND', { branch: input.branch })
-          removeBranch(tx, home, input.branch, { expect: commit, now: context.clock.now() })
-          return { home, branch: input.branch, head: commit }
-        },
-        (removed) => removed,
-      )
-    },
-  },
   {
     name: 'files.diff',
     input: 'FilesDiff',
@@ -96,16 +42,7 @@ export const mergeOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: (input: Merging, parts: Parts) => on('read', input.from, input, parts),
-    run: (context: Context, input: Merging) => {
-      checkReach(context, on('read', input.into, input, context))
-      const { view } = context
-      const preview = previewMerge(view, { home: homeOf(input, context), from: input.from, into: input.into })
-      const manifest = preview.manifest.filter((entry) => isShown(context, input, [input.from, input.into], entry))
-      const hidden = preview.manifest.length - manifest.length
-      takeInNames(context, input, preview.theirs, manifest)
-      // a conflict tells the names of files
-      return { ...preview, manifest, hidden, conflicts: hidden === 0 ? preview.conflicts : [] }
-    },
+    run: (context: Context, input: Merging) => withoutIds(context, () => showMerge(context, input)),
   },
   {
     name: 'files.merge',
@@ -114,75 +51,21 @@ export const mergeOperations: readonly Operation[] = [
     open: 'lease',
     needs: (input: Merging, parts: Parts) =>
       on(isProtected(parts, input) ? 'propose' : 'write', input.into, input, parts),
-    run: (context: Context, input: Merging) => merge(context, input),
-  },
-  {
-    name: 'files.snapshot',
-    input: 'FilesSnapshot',
-    kind: 'write',
-    open: 'lease',
-    needs: (input: Snapshot, parts: Parts) => on('snapshot', input.of ?? MAIN, input, parts),
-    run: (context: Context, input: Snapshot) => {
-      const home = homeOf(input, context)
-      const of = branchOf(context, home, input.of ?? MAIN)
-      const now = context.clock.now()
-      return context.write(
-        (tx) => {
-          const outside = givesOutside(context, tx, input.name)
-          return { home, of, ...createSnapshot(tx, home, { name: input.name, of, now, outside }) }
-        },
-        // of an older commit: it does not make one
-        ({ branch, commit }) => ({ home, of, branch, head: commit }),
-      )
-    },
-  },
-  {
-    name: 'files.recycle',
-    input: 'FilesRecycle',
-    kind: 'read',
-    open: 'lease',
-    needs: (input: Page, parts: Parts) => ({
-      location: locationOf(parts, homeOf(input, parts)),
-      action: 'list' as const,
-    }),
-    run: (context: Context, input: Page) => listDeleted(context, input),
-  },
-  {
-    name: 'files.restore',
-    input: 'FilesRestore',
-    kind: 'write',
-    open: 'lease',
-    needs: (input: Restoring, parts: Parts) => ({
-      ...on('write', input.branch, input, parts),
-      path: `/${input.path ?? ''}`,
-    }),
-    run: (context: Context, input: Restoring) => restore(context, input),
+    run: (context: Context, input: Merging) => withoutIds(context, () => merge(context, input)),
   },
 ]
 
-async function startBranch(context: Context, input: Branch & { readonly from?: string }) {
-  const home = homeOf(input, context)
-  const from = branchOf(context, home, input.from ?? MAIN)
-  checkReach(context, on('read', from, input, context))
-  return context.write(
-    (tx) => {
-      const to = getRef(tx, home, from)?.commit ?? fail('NOT_FOUND', { branch: from })
-      const outside = givesOutside(context, tx, input.branch)
-      moveRef(tx, home, input.branch, { expect: null, to, now: context.clock.now(), outside })
-      return { home, branch: input.branch, from, head: to }
-    },
-    (made) => made,
-  )
-}
-
-function compare(context: Context, input: Compared) {
+async function compare(context: Context, input: Compared) {
   const home = homeOf(input, context)
   const { view } = context
   const branches = [input.from, input.to].map((branch) => branchOf(context, home, branch))
   for (const branch of branches) checkReach(context, on('read', branch, input, context))
-  const [before, after] = branches.map((branch) => getRef(view, home, branch)?.commit ?? '')
-  const treeOf = (commit = '') => readCommit(view, home, commit).tree
-  const shown = manifestOf(view, home, treeOf(before), treeOf(after)).filter(
+  const [before, after] = await Promise.all(
+    branches.map((branch) => commitShown(context, home, branch, getRef(view, home, branch)?.commit ?? '')),
+  )
+  const empty = before === undefined || after === undefined ? await emptyTree(context, home) : ''
+  const treeOf = (commit: string | undefined) => (commit === undefined ? empty : readCommit(view, home, commit).tree)
+  const shown = manifestOf(context.store.view(), home, treeOf(before), treeOf(after)).filter(
     ({ path, path_old = path }) =>
       input.path === undefined || [path, path_old].some((own) => `${own}/`.startsWith(`${input.path}/`)),
   )
@@ -200,7 +83,30 @@ function compare(context: Context, input: Compared) {
     items.push(diff === undefined ? entry : { ...entry, diff })
   }
   takeInNames(context, input, after ?? '', items)
-  return { home, from: before, to: after, items }
+  return known({ home, from: before, to: after, items })
+}
+
+/** For a branch of which nothing is seen. */
+const emptyTree = ({ store }: Context, home: string): Promise<string> => store.transact((tx) => writeTree(tx, home, []))
+
+async function showMerge(context: Context, input: Merging) {
+  checkReach(context, on('read', input.into, input, context))
+  const home = homeOf(input, context)
+  const done = previewMerge(context.view, { home, from: input.from, into: input.into })
+  const manifest = done.manifest.filter((entry) => isShown(context, input, [input.from, input.into], entry))
+  takeInNames(context, input, done.theirs, manifest)
+  // the file of labels names what it labels: whether it changes is no answer to who sees a part
+  const hidden = done.manifest.filter(({ path }) => path !== LABELS_PATH || !isPart(context)).length - manifest.length
+  // a conflict tells the names of files
+  const told = { manifest, hidden, conflicts: hidden === 0 ? done.conflicts : [] }
+  if (!isPart(context)) return { ...done, ...told }
+  const { base, ours, theirs } = done
+  return known({
+    ...told,
+    base: base === null ? null : await commitShown(context, home, input.into, base),
+    ours: await commitShown(context, home, input.into, ours),
+    theirs: await commitShown(context, home, input.from, theirs),
+  })
 }
 
 async function merge(context: Context, input: Merging) {
@@ -222,11 +128,14 @@ async function merge(context: Context, input: Merging) {
   changes(preview.manifest)
   const isGated = context.principal.lease?.gates?.includes('merge') === true
   if (action === 'propose' || isGated) return askGate(context, { kind: 'merge', home, from, into })
-  const done = await context.write(
-    (tx) => {
+  const { done, told } = await writeShown(
+    context,
+    home,
+    [from, into],
+    async (tx, ids) => {
       const now = previewMerge(tx, { home, from, into })
       if (now.digest !== preview.digest) changes(now.manifest)
-      return applyMerge(tx, {
+      const made = applyMerge(tx, {
         home,
         from,
         into,
@@ -236,82 +145,31 @@ async function merge(context: Context, input: Merging) {
         trailers: trailersOf(context),
         now: context.clock.now(),
       })
+      const [commit, parent] = [await ids.shown(made.commit), await ids.shown(made.parent)]
+      return { done: made, told: { commit, parent } }
     },
-    ({ commit, parent, preview: { digest, conflicts } }) => ({
+    ({ done: { commit, parent, preview: merged } }) => ({
       home,
       branch: into,
       from,
       parent,
-      digest,
-      conflicts: conflicts.length,
+      digest: merged.digest,
+      conflicts: merged.conflicts.length,
       ...(commit === parent ? {} : { commit }),
     }),
   )
-  const { commit, parent } = done
   const { conflicts, digest, manifest } = done.preview
   const visible = manifest.filter((entry) => isShown(context, input, [from, into], entry))
-  return {
+  const hidden = manifest.filter(({ path }) => path !== LABELS_PATH || !isPart(context)).length - visible.length
+  return known({
     home,
     branch: into,
-    commit,
-    parent,
-    digest,
+    ...told,
+    // it is over the file of labels too
+    digest: isPart(context) ? undefined : digest,
     manifest: visible,
-    conflicts: visible.length === manifest.length ? conflicts : [],
-  }
-}
-
-async function listDeleted(context: Context, input: Page) {
-  const home = homeOf(input, context)
-  const { items, next } = await listRecycled(context.view, home, {
-    now: context.clock.now(),
-    limit: input.limit ?? LIMITS.listDefault,
-    clearance: context.clearance,
-    ...(input.cursor === undefined ? {} : { after: input.cursor }),
+    conflicts: hidden === 0 ? conflicts : [],
   })
-  const isReached = ({ branch, path }: (typeof items)[number]) =>
-    reaches(context, { ...on('read', branch, input, context), ...(path === null ? {} : { path: `/${path}` }) })
-  const shown = namesTold(context, home, items.filter(isReached))
-  for (const { branch, path, oid, label } of shown)
-    takeIn(context, { home, path: `${branch}:${path ?? ''}`, oid, label: parseLabel(label) })
-  return { items: shown, next_cursor: next }
-}
-
-async function restore(context: Context, input: Restoring) {
-  const { branch, path, deleted_by: deletedBy } = input
-  const home = homeOf(input, context)
-  const now = context.clock.now()
-  if (path === undefined) {
-    const { as = branch } = input
-    checkReach(context, { ...on('write', as, input, context), path: '/', below: true })
-    const wanted = { now, as, ...(deletedBy === undefined ? {} : { head: deletedBy }) }
-    return context.write(
-      async (tx) => {
-        const outside = as !== branch && givesOutside(context, tx, as)
-        const { commit } = await restoreBranch(tx, home, branch, { ...wanted, outside })
-        return { home, branch: as, of: branch, head: commit }
-      },
-      (done) => done,
-    )
-  }
-  if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are restored as notes' })
-  return context.write(
-    async (tx) => {
-      const { commit, parent, restored } = await restoreRecycled(tx, {
-        home,
-        branch,
-        path,
-        clearance: context.clearance,
-        author: authorOf(context),
-        message: `restore ${path}`,
-        trailers: trailersOf(context),
-        now,
-        ...(deletedBy === undefined ? {} : { deletedBy }),
-      })
-      return { home, branch, path, commit, parent, label: restored.label, deleted_by: restored.commit }
-    },
-    ({ commit, parent, ...told }) => ({ ...told, parent, ...(commit === parent ? {} : { commit }) }),
-  )
 }
 
 /** What may not be seen on both sides, lies beyond the lease, or is nothing it takes, is left out; the rest is read. */
@@ -331,7 +189,8 @@ function isShown(context: Context, input: Home, branches: readonly string[], ent
   )
   const isLeftOut =
     context.principal.lease?.external === 'deny' && labels.some((label) => label.integrity === 'external')
-  if (!isVisible || !isReached || isLeftOut) return false
+  const isOfLabels = path === LABELS_PATH && isPart(context)
+  if (!isVisible || !isReached || isLeftOut || isOfLabels) return false
   // a name is content too
   for (const label of labels) takeIn(context, { home, path, oid: '', label })
   return true
@@ -343,13 +202,6 @@ function takeInNames(context: Context, input: Home, commit: string, entries: rea
   for (const { path, label_old, label_new } of entries)
     for (const label of [label_old, label_new])
       if (label !== null) takeIn(context, { home, path, oid: commit, label: parseLabel(label) })
-}
-
-/** A lease names branches, and a note bears its own label wherever it lies: commits and notes are not taken. */
-function branchOf(context: Context, home: string, branch: string): string {
-  if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are kept as notes' })
-  if (getRef(context.view, home, branch) === undefined) fail('NOT_FOUND', { branch })
-  return branch
 }
 
 /** A home that is not here protects nothing. */

@@ -1,0 +1,132 @@
+/**
+ * Ids of commits and folders as a reader may know them. An id is a digest of all that lies behind it, so a reader of a
+ * part is told those of what it sees: the same that a clone of it has. What it hands back is understood by them. Where it
+ * sees nothing, and in the branch of the notes, no id is told.
+ * @clause L1.2 L4.2
+ */
+import { NodeError, fail, toNodeError } from '@csb/core'
+import { MAIN, MEMORY, entryAt, getRef, readCommit, seesEverything } from '@csb/files'
+import { projectCommit, projectWithin } from '@csb/guard'
+import type { Transaction, View } from '@csb/store'
+import { sightOf } from './view.ts'
+import type { Context, Effect } from '../operation.ts'
+
+/** Members of the details of an error that may be ids of what was not seen. */
+const IDS: ReadonlySet<string> = new Set(['head', 'oid', 'commit', 'tree', 'base'])
+
+/** True where somebody sees a part only. */
+export const isPart = (context: Context): boolean => !seesEverything(sightOf(context))
+
+/**
+ * A commit as it is shown; undefined where none is.
+ * @param branch that it is the head of, or was
+ */
+export async function commitShown(
+  context: Context,
+  home: string,
+  branch: string,
+  commit: string,
+): Promise<string | undefined> {
+  if (!isPart(context)) return commit
+  if (branch === MEMORY) return undefined
+  return (await projectCommit(context.store, { home, commit, clearance: sightOf(context) })) ?? undefined
+}
+
+/** A commit as it is shown, and its tree. */
+export async function headShown(
+  context: Context,
+  home: string,
+  branch: string,
+  head: string,
+): Promise<{ readonly commit?: string; readonly tree?: string }> {
+  const commit = await commitShown(context, home, branch, head)
+  return commit === undefined ? {} : { commit, tree: readCommit(context.store.view(), home, commit).tree }
+}
+
+/** What a write turns ids into, and what they stand for. */
+export type IdReader = {
+  /** what is shown is what is there */
+  readonly isWhole: boolean
+  /** the head that is meant by one that was shown; it is there to be compared */
+  meant(branch: string, expect: string): Promise<string>
+  /** a commit as it is shown; undefined where nothing of it is */
+  shown(commit: string): Promise<string | undefined>
+}
+
+/**
+ * Write, for somebody who may see a part only: what is handed back is understood as it was shown, what is told is shown,
+ * and a refusal tells no ids.
+ * @param branches that the write builds on
+ * @clause L1.2 L4.2
+ */
+export async function writeShown<T>(
+  context: Context,
+  home: string,
+  branches: readonly string[],
+  work: (tx: Transaction, ids: IdReader) => Promise<T>,
+  effect: (value: T) => Effect,
+): Promise<T> {
+  if (!isPart(context)) return context.write((tx) => work(tx, AS_IT_IS), effect)
+  // what is old is worked out before: within the transaction little is left
+  for (const branch of new Set([...branches, MAIN])) {
+    const head = getRef(context.store.view(), home, branch)?.commit
+    if (head !== undefined) await commitShown(context, home, branch, head)
+  }
+  return withoutIds(context, () => context.write((tx) => work(tx, readerOf(tx, context, home)), effect))
+}
+
+/** Do what may be refused with ids that somebody does not see. @throws the same without them */
+export async function withoutIds<T>(context: Context, work: () => Promise<T> | T): Promise<T> {
+  if (!isPart(context)) return work()
+  try {
+    return await work()
+  } catch (error) {
+    throw errorShown(context, toNodeError(error))
+  }
+}
+
+/** An error as a reader of a part is told it. */
+export function errorShown(context: Context, error: NodeError): NodeError {
+  if (!isPart(context) || Object.keys(error.details).every((name) => !IDS.has(name))) return error
+  const told = Object.entries(error.details).filter(([name]) => !IDS.has(name))
+  return new NodeError(error.code, Object.fromEntries(told), error)
+}
+
+/** What became of files, by ids: of each what is shown before and after. */
+export function changesShown(
+  view: View,
+  home: string,
+  { commit, parent }: { readonly commit: string | undefined; readonly parent: string | undefined },
+  changed: readonly { readonly path: string }[],
+): { path: string; before: string | null; after: string | null }[] {
+  const [now, old] = [commit, parent].map((at) => (at === undefined ? undefined : readCommit(view, home, at).tree))
+  const oidIn = (tree: string | undefined, path: string): string | null =>
+    tree === undefined ? null : (entryAt(view, home, tree, path)?.oid ?? null)
+  return changed
+    .map(({ path }) => ({ path, before: oidIn(old, path), after: oidIn(now, path) }))
+    .filter(({ before, after }) => before !== after)
+}
+
+/** Only what is known: an id that is not shown is left out. */
+export const known = <T extends object>(told: T): Partial<T> =>
+  Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Partial<T>
+
+const AS_IT_IS: IdReader = {
+  isWhole: true,
+  meant: async (_, expect) => expect,
+  shown: async (commit) => commit,
+}
+
+function readerOf(tx: Transaction, context: Context, home: string): IdReader {
+  const clearance = sightOf(context)
+  const shown = async (commit: string) => (await projectWithin(tx, { home, commit, clearance })) ?? undefined
+  return {
+    isWhole: false,
+    shown,
+    meant: async (branch, expect) => {
+      const head = getRef(tx, home, branch)?.commit
+      if (head === undefined || (await shown(head)) !== expect) return fail('CONFLICT', { home, branch, expect })
+      return head
+    },
+  }
+}
