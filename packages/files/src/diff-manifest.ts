@@ -2,6 +2,7 @@
  * What a change does to each file, so that a person can judge it and a signature can bind it: contents by SHA-256,
  * whatever hash the home uses, or by object id where they are too large, and both labels. Any byte or label that differs gives another digest.
  */
+import { isUtf8 } from 'node:buffer'
 import { LIMITS, canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8 } from '@csb/core'
 import type { View } from '@csb/store'
 import { labelsOf, readLabels } from './labels.ts'
@@ -32,9 +33,16 @@ export type ManifestEntry = {
   /** as {@link formatLabel} spells them */
   readonly label_old: string | null
   readonly label_new: string | null
+  /** its bytes are no text on one of its sides, or too many to be looked at */
+  readonly opaque?: true
 }
 
-type Content = { readonly sha256: string | null; readonly size: number | null; readonly oid?: string }
+type Content = {
+  readonly sha256: string | null
+  readonly size: number | null
+  readonly oid?: string
+  readonly isOpaque?: true
+}
 
 /**
  * @param before object id of a root tree
@@ -75,6 +83,7 @@ export function manifestOf(view: View, home: string, before: string, after: stri
       size_new: right.size,
       label_old: old === null ? null : formatLabel(labelOld(from)),
       label_new: now === null ? null : formatLabel(labelNew(path)),
+      ...(left.isOpaque === true || right.isOpaque === true ? { opaque: true } : {}),
     }
   }
   const sideBefore = new Map(changes.map((change) => [change.path, change.before]))
@@ -99,9 +108,10 @@ export const manifestDigest = (manifest: readonly ManifestEntry[]): string => di
 function readContent(view: View, home: string, { mode, oid }: Side): Content {
   try {
     const size = mode === SUBMODULE ? 0 : objectSize(view, home, oid)
-    if (size > LIMITS.blobBytes) return { sha256: null, size, oid }
+    if (size > LIMITS.blobBytes) return { sha256: null, size, oid, isOpaque: true }
     const bytes = mode === SUBMODULE ? utf8(submoduleText(oid)) : readBlob(view, home, oid)
-    return { sha256: sha256Hex(bytes), size: bytes.byteLength }
+    const content = { sha256: sha256Hex(bytes), size: bytes.byteLength }
+    return isUtf8(bytes) ? content : { ...content, isOpaque: true }
   } catch (error) {
     if (isNodeError(error, 'FORGOTTEN')) return { sha256: null, size: null }
     throw error

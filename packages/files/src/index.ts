@@ -47,6 +47,7 @@ export { type PushedHistory, type PushRules } from './push-check.ts'
 export { commonOf, hasForgotten, isEnough, planFetch, type FetchRequest } from './fetch-plan.ts'
 export { packBytes, packFor, type PackStart } from './pack-write.ts'
 export { createHistory } from './history.ts'
+export { branchesHolding } from './holding.ts'
 export { createObjectView } from './object-view.ts'
 export {
   HEAD_REF,
