@@ -2,8 +2,10 @@
  * A gate card in words: everything that is signed, and what it is about. Each value that somebody else chose is
  * quoted and escaped for itself, so that none can pass for a line of the card.
  */
-import type { Review } from '@csb/node'
-import { named } from './context.ts'
+import type { Review, ShownCard } from '@csb/node'
+import { factsText, quote, quoted } from './card-facts.ts'
+import { margined } from './card-lines.ts'
+import { leaseLines } from './lease-text.ts'
 import { inline } from './terminal.ts'
 import { t, type TextKey } from './texts.ts'
 
@@ -14,8 +16,8 @@ type CardLease = NonNullable<Card['asked_by']['lease']>
 /** Lines of a text that are printed with a question; `csb gate show` prints all that the node shows. */
 const TEXT_LINES = 60
 
-/** Deletions and labels are looked at first. */
-const ORDER = ['delete', 'label', 'change', 'rename', 'add']
+/** Deletions and labels are looked at first, and what leaves the node. */
+const ORDER = ['delete', 'label', 'send', 'change', 'rename', 'add']
 const DIGEST_CHARS = 19
 /** The label of no reads at all. */
 const UNREAD = 'public:owner'
@@ -23,6 +25,9 @@ const UNREAD = 'public:owner'
 const SUBMODULE = '160000'
 
 export const isRed = ({ risks }: Card): boolean => risks.some(({ severity }) => severity === 'red')
+
+/** Lines of texts that the node does not show with the card: who approves it has not read them here. */
+export const unseenLines = ({ texts }: Review): number => texts.reduce((sum, { more_lines: more }) => sum + more, 0)
 
 /**
  * @param most changes that are printed of a card without red, and {@link TEXT_LINES} lines of each; a red one is
@@ -47,9 +52,11 @@ export function cardText(
     source: quote(card.source),
     asker: quoted(card.asked_by.name, card.asked_by.did),
     exec: inline(card.exec),
-    askerLease: leaseText(lease),
+    door: inline(card.asked_by.door),
+    askerLease: leaseText(lease, true),
     makers: makersText(card),
-    facts: factsText(card),
+    explain: card.kind === 'merge' ? `${t('gate.explain', { head: inline(card.head) })}\n` : '',
+    facts: factsText(card, lines),
     risks: risksText(card),
     ...card.changes,
     conflicts: card.conflicts,
@@ -67,6 +74,7 @@ export function cardText(
     policy: inline(card.policy),
     size: card.log.size,
     root: inline(card.log.root),
+    witnessed: witnessedText(card),
     digest,
     state: t('gate.state', { state, field: field === null ? '' : `: ${inline(field)}` }),
     until: new Date(card.expires_at).toISOString(),
@@ -74,19 +82,14 @@ export function cardText(
 }
 
 /** One line for a list. */
-export function cardLine({ card, digest, state }: Omit<Review, 'changes' | 'texts'>): string {
+export function cardLine({ card, digest, state }: ShownCard): string {
   const red = card.risks.filter(({ severity }) => severity === 'red').map(({ id }) => inline(id))
   const risks = red.length === 0 ? '' : `  RED ${red.join(', ')}`
   return `${inline(card.id)}  ${state.padEnd(8)}  ${digest.slice(0, DIGEST_CHARS)}  ${inline(card.meaning)}${risks}`
 }
 
-const quote = (text: string): string => `"${inline(text)}"`
-
-/** A name is never shown without the end of the key it stands for. */
-const quoted = (name: string | null, did: string | null): string =>
-  did === null ? quote(name ?? '-') : `"${inline(name ?? '-')}" ${named('', did).trim()}`
-
-function leaseText(lease: CardLease | null): string {
+/** @param isWhole one line for each thing that the lease says, as of whoever asks */
+function leaseText(lease: CardLease | null, isWhole = false): string {
   if (lease === null) return t('gate.no-lease')
   if (lease.chain.length === 0) return t('gate.unknown-lease', { hash: inline(lease.hash) })
   const lines = lease.chain.map(({ from, to, level }, at) =>
@@ -101,6 +104,7 @@ function leaseText(lease: CardLease | null): string {
   if (reach === null) return lines.join('\n')
   const listed = (list: readonly string[] | undefined) =>
     list === undefined || list.length === 0 ? t('gate.nothing') : list.map(inline).join(' ')
+  if (isWhole) return [...lines, ...leaseLines(reach).map((line) => `         ${line}`), untilText(lease)].join('\n')
   const may = t('gate.may', {
     actions: listed(reach.actions),
     branches: listed(reach.branches),
@@ -109,6 +113,16 @@ function leaseText(lease: CardLease | null): string {
     until: lease.expires_at === null ? t('gate.ever') : new Date(lease.expires_at).toISOString(),
   })
   return [...lines, may].join('\n')
+}
+
+const untilText = ({ expires_at: at }: CardLease): string =>
+  t('gate.until', { until: at === null ? t('gate.ever') : new Date(at).toISOString() })
+
+function witnessedText({ witnessed }: Card): string {
+  if (witnessed === null) return t('gate.witnessed.nobody')
+  const { size, at, by } = witnessed
+  const names = by.map(({ name, did }) => quoted(name, did)).join(', ')
+  return t('gate.witnessed', { size, by: names, at: new Date(at).toISOString() })
 }
 
 function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): string {
@@ -129,55 +143,6 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
   return lines.map((line) => `${line}\n`).join('')
 }
 
-/** What a forgetting or a minting is about. */
-function factsText({ facts }: Card): string {
-  if (facts === undefined) return ''
-  const lines = facts.kind === 'forget' ? forgetLines(facts) : mintLines(facts)
-  return ['', ...lines].map((line) => `${line}\n`).join('')
-}
-
-type Facts<Kind> = Extract<NonNullable<Card['facts']>, { readonly kind: Kind }>
-
-function forgetLines({ versions, copies, more_copies: more, holders, records, ...facts }: Facts<'forget'>): string[] {
-  const held = holders.map(({ did, name }) => quoted(name, did))
-  return [
-    t('gate.forget', {
-      notes: facts.notes,
-      versions,
-      records,
-      reason: quote(facts.reason),
-      kinds: facts.not_covered.map(inline).join(', '),
-    }),
-    t('gate.forget.held', { holders: held.length === 0 ? t('gate.nobody') : held.join(', ') }),
-    ...copies.map(({ branch, path }) => t('gate.forget.copy', { branch: quote(branch), path: quote(path) })),
-    ...(more > 0 ? [t('gate.forget.more', { count: more })] : []),
-  ]
-}
-
-function mintLines({
-  operation,
-  to,
-  lease,
-  ttl_ms: ttlMs,
-  parent,
-  tainted_by: tainted,
-  content,
-}: Facts<'mint'>): string[] {
-  return [
-    t('gate.mint', {
-      operation: inline(operation),
-      to: quoted(to.name, to.did),
-      lease: lease === null ? '-' : inline(JSON.stringify(lease)),
-      minutes: ttlMs === null ? '-' : Math.ceil(ttlMs / 60_000),
-      parent: inline(parent),
-      content: content === null ? '-' : inline(content),
-      label: inline(tainted.label),
-    }),
-    ...tainted.reads.map(({ path, label }) => t('gate.mint.read', { path: quote(path), label: inline(label) })),
-    ...(tainted.more ? [t('gate.mint.more')] : []),
-  ]
-}
-
 function risksText({ risks }: Card): string {
   if (risks.length === 0) return t('risk.none')
   const lines = risks.map(({ id, severity, count }) =>
@@ -186,16 +151,15 @@ function risksText({ risks }: Card): string {
   return lines.join('\n')
 }
 
-/** Each line for itself, behind a margin: none can pass for a line of the card, and none can steer the terminal. */
+/** The words behind a change, below it. */
 function behindText(text: Review['texts'][number] | undefined, card: string, most: number): string {
   if (text === undefined) return ''
   if (text.text === null) return `\n${t('gate.text.none', { why: t(whyKey(text.why)) })}`
-  const lines = text.text === '' ? [] : text.text.split('\n')
-  const shown = lines.slice(0, most).map((line) => `    | ${line.split('\t').map(inline).join('\t')}`)
-  const here = lines.length - shown.length
-  if (here > 0) shown.push(t('gate.text.more', { count: here + text.more_lines, card: inline(card) }))
-  else if (text.more_lines > 0) shown.push(t('gate.text.cut', { count: text.more_lines }))
-  return shown.map((line) => `\n${line}`).join('')
+  const { lines, left } = margined(text.text, most)
+  const count = left + text.more_lines
+  if (left > 0) lines.push(t('gate.text.more', { count, card: inline(card) }))
+  else if (count > 0) lines.push(t('gate.text.cut', { count }))
+  return lines.map((line) => `\n${line}`).join('')
 }
 
 const WHY: ReadonlySet<string> = new Set(['binary', 'large', 'not-there', 'too-much'])

@@ -7,10 +7,20 @@ import { t, type TextKey } from './texts.ts'
 
 /** @param name of whom it is for */
 export function leaseText(name: string, { token, hash, did, expiresAt, lease }: Leased): string {
+  return [
+    t('lease.done', { name: named(name, did), token }),
+    ...leaseLines(lease),
+    t('lease.has.until', { until: expiresAt === null ? t('gate.ever') : new Date(expiresAt).toISOString() }),
+    t('lease.has.hash', { hash }),
+    ...(rules(lease) ? [t('lease.rules')] : []),
+  ].join('\n')
+}
+
+/** One line for each thing that is set. */
+export function leaseLines(lease: Lease): string[] {
   const { budget = {}, max_children: children, external } = lease
   const amounts = Object.entries(budget).map(([unit, most]) => `${unit}=${most}`)
   return [
-    t('lease.done', { name: named(name, did), token }),
     ...line('lease.has.locations', lease.locations),
     ...line('lease.has.actions', lease.actions),
     ...line('lease.has.capabilities', lease.capabilities),
@@ -24,10 +34,7 @@ export function leaseText(name: string, { token, hash, did, expiresAt, lease }: 
     ...line('lease.has.external', external === 'deny' ? [external] : []),
     ...line('lease.has.budget', amounts),
     ...line('lease.has.children', listed(children)),
-    t('lease.has.until', { until: expiresAt === null ? t('gate.ever') : new Date(expiresAt).toISOString() }),
-    t('lease.has.hash', { hash }),
-    ...(rules(lease) ? [t('lease.rules')] : []),
-  ].join('\n')
+  ]
 }
 
 /** May its holder do what only who rules the node may? */

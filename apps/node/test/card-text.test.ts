@@ -35,23 +35,24 @@ function review(changes: readonly Change[], extra: Partial<Card> = {}, texts: Re
     head: 'b'.repeat(64),
     result_tree: 'c'.repeat(64),
     diff: `sha256:${'d'.repeat(64)}`,
-    changes: { add: 0, change: changes.length, delete: 0, rename: 0, label: 0, bytes_old: 1, bytes_new: 2 },
+    changes: { add: 0, change: changes.length, delete: 0, rename: 0, label: 0, send: 0, bytes_old: 1, bytes_new: 2 },
     conflicts: 0,
     labels: ['private:owner'],
     taint: false,
     policy: `sha256:${'e'.repeat(64)}`,
-    asked_by: { name: '若兰 🌸', did: DID, lease: null },
+    asked_by: { name: '若兰 🌸', did: DID, door: 'http', lease: null },
     exec: 'run_1800000000000_aaaaaaaaaa',
     made_by: [],
     more_makers: 0,
     unrecorded: 0,
     risks: [],
     log: { size: 7, root: 'f'.repeat(64) },
+    witnessed: null,
     opened_at: 1_800_000_000_000,
     expires_at: 1_800_086_400_000,
     ...extra,
   }
-  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, changes, texts }
+  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, quick: 0, changes, texts }
 }
 
 describe('a card in words', () => {
@@ -67,7 +68,7 @@ describe('a card in words', () => {
     const evil = 'x\u001B[2K\r\nRISKS\n  none by the rules\u202E\u200B'
     const honest = cardText(review([change('a.md')])).split('\n').length
     const forged = review([change(evil)], {
-      asked_by: { name: evil, did: DID, lease: null },
+      asked_by: { name: evil, did: DID, door: evil, lease: null },
       owner: { name: evil, did: DID },
       source: evil,
       target: evil,
@@ -203,6 +204,12 @@ describe('the card of a forgetting and of a minting', () => {
           more_copies: 2,
           holders: [{ did: DID, name: 'friend\u001B' }],
           records: 7,
+          derived: {
+            branches: ['handoff/1', 'runs/\u202E2'],
+            more_branches: 3,
+            commits: 5,
+            handed: [{ did: DID, name: null }],
+          },
           not_covered: ['names', 'backups'],
           reason: 'because\nRISKS',
         },
@@ -216,38 +223,82 @@ describe('the card of a forgetting and of a minting', () => {
       `held by    "friend\\u{1b}" (…${DID.slice(-8)})`,
       'stays      "copy\\u{202e}.md" on "runs/1"',
       'stays      2 more files',
+      'words      5 commits by who had read it may hold words made from it, on "handoff/1", "runs/\\u{202e}2", 3 more',
+      `handed to  "-" (…${DID.slice(-8)}), with work`,
     ])
       expect(text).toContain(part)
   })
 
-  test('attack 40: tells the lease, who gets it, and what the session has read', () => {
-    const text = cardText(
-      review([], {
+  const mint = (extra: object = {}) =>
+    review([], {
+      kind: 'mint',
+      facts: {
         kind: 'mint',
-        facts: {
-          kind: 'mint',
-          operation: 'authority.attenuate',
-          to: { name: 'child\u200B', did: null },
-          lease: { type: 'urn:csb:lease:1', locations: ['nas://x/y'], actions: ['list'] },
-          ttl_ms: 90_000,
-          parent: `sha256:${'a'.repeat(64)}`,
-          content: null,
-          wish: `sha256:${'b'.repeat(64)}`,
-          tainted_by: {
-            label: 'private:external',
-            more: true,
-            reads: [{ home: 'home_x', path: 'a\u2066.md', oid: 'c'.repeat(64), label: 'private:external' }],
-          },
+        operation: 'authority.attenuate',
+        to: { name: 'child\u200B', did: null, known: null },
+        from: null,
+        lease: { type: 'urn:csb:lease:1', locations: ['nas://x/y'], actions: ['list'], budget: { calls: 7 } },
+        grant: { level: 'request', scope: ['lease'], audience: [DID], depth: 1, task: null, max_age_ms: 60_000 },
+        work: null,
+        ttl_ms: 90_000,
+        expires_at: null,
+        token: true,
+        parent: `sha256:${'a'.repeat(64)}`,
+        document: null,
+        wish: `sha256:${'b'.repeat(64)}`,
+        tainted_by: {
+          label: 'private:external',
+          more: true,
+          reads: [{ home: 'home_x', path: 'a\u2066.md', oid: 'c'.repeat(64), label: 'private:external' }],
         },
-      }),
-    )
+        ...extra,
+      } as NonNullable<Card['facts']>,
+    })
+
+  test('attack 40: tells the lease, who gets it, and what the session has read', () => {
+    const text = cardText(mint())
     for (const part of [
       'authority.attenuate for "child\\u{200b}", for 2 minutes',
-      '"actions":["list"]',
+      '           may      list\n',
+      '           budget   calls=7\n',
+      'level request, scope "lease"\nhonoured   by this node\npassed on  1 time at most\ntask       any',
+      'token      one that acts under it at this node',
       `under      sha256:${'a'.repeat(64)}`,
       '"a\\u{2066}.md"  private:external',
       'and more',
     ])
       expect(text).toContain(part)
+  })
+
+  test("attack 40: a name that whoever asks gives somebody never stands for the owner's own", () => {
+    const did = `${DID.slice(0, -8)}zzzzzzzz`
+    const called = cardText(mint({ to: { name: 'Ada', did, known: 'Mallory' } }))
+    expect(called).toContain('for "Mallory" (…zzzzzzzz), called "Ada" by who asks')
+    const unknown = cardText(mint({ to: { name: 'Ada', did, known: null } }))
+    expect(unknown).toContain('for "Ada" (…zzzzzzzz), whom nobody here has a name for')
+  })
+
+  test('attack 40: work that goes to another node is shown word for word, behind a margin, with what is withheld', () => {
+    const work = {
+      agent: 'clerk',
+      text: ['do it', 'RISKS', '  none by the rules', '\u001B[2J\u202Esecret'].join('\n'),
+      context: 'ctx\n1',
+      withheld: [{ id: 'mem_1\u200B', label: 'sealed:owner' }],
+      more_withheld: 4,
+    }
+    const text = cardText(mint({ operation: 'handoff.offer', work }))
+    for (const part of [
+      'to agent   "clerk"\ncontext    "ctx\\u{a}1"',
+      ':\n    | do it\n    | RISKS\n    |   none by the rules\n    | \\u{1b}[2J\\u{202e}secret\n',
+      'withheld   mem_1\\u{200b}  sealed:owner\nwithheld   4 more notes',
+    ])
+      expect(text).toContain(part)
+  })
+
+  test('what of a long text is not printed is counted', () => {
+    const text = Array.from({ length: 70 }, (_, i) => `line ${i}`).join('\n')
+    const work = { agent: 'clerk', text, context: null, withheld: [], more_withheld: 0 }
+    expect(cardText(mint({ work }), 200)).toContain('    | line 59\n    ... 10 more lines, which csb gate show prints')
+    expect(cardText(mint({ work }))).toContain('    | line 69\n')
   })
 })

@@ -9,7 +9,7 @@ import type { Transaction } from '@csb/store'
 import { countChild } from './budget.ts'
 import { draftGrant, grantHash, leaseOf, signGrant } from './grant.ts'
 import { isSubset, misspelledField } from './lease.ts'
-import { isAtMost } from './rank.ts'
+import { isAtMost, type Rank } from './rank.ts'
 import { refuse } from './reasons.ts'
 import { createToken, storeGrant, tokenHash } from './stored-grants.ts'
 
@@ -58,6 +58,9 @@ export function childOf({
   readonly ttlMs: number
   /** ms of life that it has where its parent lasts long enough */
   readonly mostMs: number
+  readonly scope: readonly string[]
+  readonly level: Rank
+  readonly maxDepth: number
 } {
   const parent = chain.at(-1) ?? refuse('chain_shape')
   const outer = leaseOf(parent) ?? fail('LEASE_REQUIRED')
@@ -72,7 +75,16 @@ export function childOf({
   const endsAt = delegation.expires_at ?? Number.MAX_SAFE_INTEGER
   const ttlMs = asked.ttlMs ?? Math.min(CHILD_MS, endsAt - now)
   if (now + ttlMs > endsAt) fail('SCOPE_EXCEEDED', { field: 'expires_at' })
-  return { parent, outer, lease, ttlMs, mostMs: asked.ttlMs ?? CHILD_MS }
+  return {
+    parent,
+    outer,
+    lease,
+    ttlMs,
+    mostMs: asked.ttlMs ?? CHILD_MS,
+    scope: delegation.scope.includes('*') ? ['lease'] : delegation.scope,
+    level: isAtMost(delegation.level, 'request') ? delegation.level : 'request',
+    maxDepth: (lease.max_children ?? 0) > 0 ? delegation.max_depth - 1 : 0,
+  }
 }
 
 /**
@@ -88,7 +100,7 @@ export function attenuate(
   { chain, asked, self, now }: { chain: readonly Grant[]; asked: Attenuation; self: string; now: number },
   signer: KeyPair,
 ): Attenuated {
-  const { parent, outer, lease, ttlMs } = childOf({ chain, asked, now })
+  const { parent, outer, lease, ttlMs, scope, level, maxDepth } = childOf({ chain, asked, now })
   const { delegation } = parent
   if (signer.did !== delegation.grantee_key) refuse('holder_mismatch', { field: 'grantee_key' })
   countChild(tx, grantHash(parent), outer.max_children ?? 0)
@@ -100,11 +112,11 @@ export function attenuate(
       from: { name: delegation.grantee, did: signer.did },
       to: { name: asked.name.normalize('NFC'), did: holderOf(token).did },
       audience: [self],
-      scope: delegation.scope.includes('*') ? ['lease'] : delegation.scope,
-      level: isAtMost(delegation.level, 'request') ? delegation.level : 'request',
+      scope,
+      level,
       now,
       ttlMs,
-      maxDepth: (lease.max_children ?? 0) > 0 ? delegation.max_depth - 1 : 0,
+      maxDepth,
       parent,
       statusKey: self,
       lease,

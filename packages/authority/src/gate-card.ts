@@ -6,28 +6,27 @@
  * A card is drawn again, from the same beginnings, when somebody approves: the same facts give the same card.
  * @clause L1.7
  */
+import { LIMITS, canonicalize, digestOf, fail, parseLabel, toHex, type Approval } from '@csb/core'
+import { key, type View } from '@csb/store'
+import { isMixed, lookalikes, type NameOnCard } from './gate-names.ts'
 import {
-  LIMITS,
-  canonicalize,
-  digestOf,
-  fail,
-  joinLabels,
-  formatLabel,
-  parseLabel,
-  toHex,
-  type Approval,
-  type Lease,
-} from '@csb/core'
-import type { View } from '@csb/store'
+  cardLease,
+  hasReach,
+  isTainted,
+  makersOf,
+  standingLease,
+  standingOf,
+  type CardLease,
+  type CardMaker,
+  type CardStanding,
+  type GateAsker,
+  type Named,
+} from './gate-people.ts'
 import { labelsIn, meaningOfFacts, type GateFacts } from './gate-plan.ts'
-import { leaseOf } from './grant.ts'
 import { risksOf, type GateChange, type Risk } from './gate-risks.ts'
+import { isSameOwner } from './key-statement.ts'
 import { rootOf } from './merkle.ts'
-import { headOf, nodesOf, recordAt, recordOfCommit } from './record.ts'
-import type { RecordHeader } from './record-row.ts'
-import { isRevoked } from './revocation.ts'
-import { storedChain } from './stored-grants.ts'
-import { isExternal } from './taint.ts'
+import { headOf, nodesOf } from './record.ts'
 import { trusted } from './trust.ts'
 
 export type GateKind = Approval['gate']['kind']
@@ -59,43 +58,6 @@ export type GateSubject = {
   readonly facts?: GateFacts
 }
 
-/** Who asked for it. */
-export type GateAsker = {
-  readonly did: string | null
-  readonly name: string
-  readonly run: string
-  /** hash of the grant that holds the lease */
-  readonly lease: string | null
-}
-
-type Named = { readonly name: string; readonly did: string }
-
-export type CardLease = {
-  readonly hash: string
-  readonly revoked: boolean
-  /** root first; empty where the grants are not kept here */
-  readonly chain: readonly { readonly from: Named; readonly to: Named; readonly level: string }[]
-  readonly lease: Lease | null
-  /** ms since epoch; null: until revoked */
-  readonly expires_at: number | null
-}
-
-/** One run that made commits of what comes in, as the record has it. */
-export type CardMaker = {
-  readonly run: string | null
-  readonly actor: { readonly name: string | null; readonly did: string } | null
-  readonly lease: CardLease | null
-  readonly commits: number
-  /** things it had read */
-  readonly reads: number
-  /** join of their labels */
-  readonly label: string
-  /** those that came from outside, by path; what the record has lost is not among them */
-  readonly outside: readonly { readonly path: string; readonly label: string }[]
-  /** of those that are not told one by one */
-  readonly more_outside: number
-}
-
 export type Card = {
   readonly v: 1
   readonly id: string
@@ -118,6 +80,7 @@ export type Card = {
     readonly delete: number
     readonly rename: number
     readonly label: number
+    readonly send: number
     readonly bytes_old: number
     readonly bytes_new: number
   }
@@ -125,7 +88,13 @@ export type Card = {
   readonly labels: readonly string[]
   readonly taint: boolean
   readonly policy: string
-  readonly asked_by: { readonly name: string; readonly did: string | null; readonly lease: CardLease | null }
+  readonly asked_by: {
+    readonly name: string
+    readonly did: string | null
+    /** by which door it was asked */
+    readonly door: string
+    readonly lease: CardLease | null
+  }
   readonly exec: string
   readonly made_by: readonly CardMaker[]
   /** runs that are not told one by one */
@@ -137,6 +106,8 @@ export type Card = {
   readonly facts?: GateFacts
   /** the record when the card was drawn first */
   readonly log: { readonly size: number; readonly root: string }
+  /** what others had signed of the record then */
+  readonly witnessed: CardStanding['witnessed']
   /** ms since epoch */
   readonly opened_at: number
   /** ms since epoch */
@@ -149,17 +120,16 @@ export type CardFrame = {
   /** did of this node */
   readonly node: string
   readonly asker: GateAsker
-  /** did -> true where work of that actor was approved before the card was opened */
+  /** dids of actors, and hashes of leases, of which something was approved before the card was opened */
   readonly known: readonly string[]
   /** ms since epoch */
   readonly openedAt: number
   readonly log: Card['log']
+  readonly standing: CardStanding
 }
 
 /** Runs told one by one; a person reads no more. */
 const MAKERS = 32
-/** Reads from outside that are told of one run. */
-const OUTSIDE = 8
 
 /** `sha256:` over the canonical form of what is shown. */
 export const cardDigest = (card: Card): string => digestOf(canonicalize(card))
@@ -178,19 +148,45 @@ export const isLogKept = (view: View, log: Card['log']): boolean =>
   log.size <= headOf(view).size && toHex(rootOf(log.size, nodesOf(view))) === log.root
 
 /**
- * Draw the card of a subject. The same frame, subject and record give the same card.
+ * What a card begins with, now: it stays the same when the card is drawn again.
+ * @param about `now`: ms since epoch; `node`: did of this node
+ */
+export function frameOf(
+  view: View,
+  { commits }: Pick<GateSubject, 'commits'>,
+  about: { readonly id: string; readonly asker: GateAsker; readonly node: string; readonly now: number },
+): CardFrame {
+  const { id, asker, node, now } = about
+  const { makers } = makersOf(view, commits)
+  const leases = [asker.lease, ...makers.map(({ lease }) => lease?.hash ?? null)]
+  const behind = makers.flatMap(({ actor }) => (actor === null ? [] : [actor.did]))
+  if (asker.lease !== null) behind.push(standingLease(view, asker.lease))
+  return {
+    id,
+    node,
+    asker,
+    known: [...new Set(behind)].filter((one) => view.has(key('gateActor', one))).sort(),
+    openedAt: now,
+    log: logHead(view),
+    standing: standingOf(view, leases, { self: node, now }),
+  }
+}
+
+/**
+ * Draw the card of a subject. The same frame, subject, record and names give the same card.
+ * @param names the owner's own names for keys
  * @throws TOO_LARGE above {@link LIMITS.gateChanges} or {@link LIMITS.gateCommits}
  * @clause L1.7
  */
-export function drawCard(view: View, subject: GateSubject, frame: CardFrame): Card {
+export function drawCard(view: View, subject: GateSubject, frame: CardFrame, names: readonly Named[]): Card {
   const { changes, conflicts, commits, owner, facts } = subject
   if (changes.length > LIMITS.gateChanges) fail('TOO_LARGE', { maxChanges: LIMITS.gateChanges })
   if (commits.length > LIMITS.gateCommits) fail('TOO_LARGE', { maxCommits: LIMITS.gateCommits })
   const { makers, unrecorded } = makersOf(view, commits)
   const touched = [...changes.flatMap((change) => [change.label_old, change.label_new]), ...labelsIn(facts)]
   const labels = [...new Set(touched)].filter((label) => label !== null).sort()
-  const isTainted = ({ label }: CardMaker) => parseLabel(label).integrity === 'external'
   const counts = countsOf(changes)
+  const shown = namesOn(frame.asker, makers, facts)
   return {
     v: 1,
     id: frame.id,
@@ -213,6 +209,7 @@ export function drawCard(view: View, subject: GateSubject, frame: CardFrame): Ca
     asked_by: {
       name: frame.asker.name,
       did: frame.asker.did,
+      door: frame.asker.door,
       lease: frame.asker.lease === null ? null : cardLease(view, frame.asker.lease),
     },
     exec: frame.asker.run,
@@ -227,10 +224,16 @@ export function drawCard(view: View, subject: GateSubject, frame: CardFrame): Ca
       taintedWithReach: makers.filter((maker) => isTainted(maker) && hasReach(maker.lease)).length,
       newActors: makers.filter(({ actor }) => actor !== null && actor.did !== owner && !frame.known.includes(actor.did))
         .length,
+      firstOfLease: isFirst(view, owner, frame) ? 1 : 0,
+      unwitnessed: frame.standing.witnessed === null ? 1 : 0,
+      stale: frame.standing.stale.length,
+      mixedNames: shown.filter(({ name }) => isMixed(name)).length,
+      lookalikes: lookalikes(shown, names, (did, other) => isSameOwner(view, did, other)).length,
       facts,
     }),
     ...(facts === undefined ? {} : { facts }),
     log: frame.log,
+    witnessed: frame.standing.witnessed,
     opened_at: frame.openedAt,
     expires_at: frame.openedAt + LIMITS.gateCardMs,
   }
@@ -243,7 +246,7 @@ export const revokedLeases = (card: Card): string[] =>
     .map((lease) => lease?.hash ?? '')
 
 function countsOf(changes: readonly GateChange[]): Card['changes'] {
-  const counts = { add: 0, change: 0, delete: 0, rename: 0, label: 0, bytes_old: 0, bytes_new: 0 }
+  const counts = { add: 0, change: 0, delete: 0, rename: 0, label: 0, send: 0, bytes_old: 0, bytes_new: 0 }
   for (const { op, size_old, size_new } of changes) {
     counts[op]++
     counts.bytes_old += size_old ?? 0
@@ -265,67 +268,19 @@ function meaningOf({ kind, home, target, source, facts }: GateSubject, counts: C
   return `Merge ${told.join(', ')} from "${source}" into "${target}" of ${home}`
 }
 
-/** Who made the commits: by the record of this node, never by what the commits say of themselves. */
-function makersOf(view: View, commits: readonly string[]): { makers: CardMaker[]; unrecorded: number } {
-  const byRun = new Map<string, Made>()
-  let unrecorded = 0
-  for (const commit of commits) {
-    const seq = recordOfCommit(view, commit)
-    if (seq === undefined) {
-      unrecorded++
-      continue
-    }
-    const { header, payload } = recordAt(view, seq)
-    const name = canonicalize([header.run, header.actor, header.lease])
-    const made = byRun.get(name) ?? { headers: [], outside: new Map<string, string>() }
-    made.headers.push(header)
-    for (const { path, label } of payload?.reads.filter(isExternal) ?? []) made.outside.set(path, formatLabel(label))
-    byRun.set(name, made)
-  }
-  const makers = [...byRun].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, made]) => makerOf(view, made))
-  return { makers, unrecorded }
+/** Was nothing approved yet that was asked for under this lease? The owner's own needs no such word. */
+function isFirst(view: View, owner: string, { asker, known }: CardFrame): boolean {
+  if (asker.lease === null || (asker.did !== null && isSameOwner(view, owner, asker.did))) return false
+  return !known.includes(standingLease(view, asker.lease))
 }
 
-/** Entries of one run, and what its reads that came from outside were. */
-type Made = { readonly headers: RecordHeader[]; readonly outside: Map<string, string> }
-
-function makerOf(view: View, { headers, outside }: Made): CardMaker[] {
-  const [first] = headers
-  if (first === undefined) return []
-  const lease = first.lease === null ? null : cardLease(view, first.lease)
-  const granted = lease?.chain.find(({ to }) => to.did === first.actor)?.to.name
-  const told = [...outside].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, label]) => ({ path, label }))
-  return [
-    {
-      run: first.run,
-      actor:
-        first.actor === null ? null : { did: first.actor, name: trusted(view, first.actor)?.name ?? granted ?? null },
-      lease,
-      commits: headers.length,
-      reads: headers.reduce((most, { reads }) => Math.max(most, reads), 0),
-      label: formatLabel(joinLabels(headers.map(({ label }) => parseLabel(label)))),
-      outside: told.slice(0, OUTSIDE),
-      more_outside: Math.max(told.length - OUTSIDE, 0),
-    },
-  ]
+/** Names that somebody else may have chosen, each with its key. */
+function namesOn(asker: GateAsker, makers: readonly CardMaker[], facts: GateFacts | undefined): NameOnCard[] {
+  const made = makers.flatMap(({ actor }) => {
+    const { name = null, did = null } = actor ?? {}
+    return name === null ? [] : [{ name, did }]
+  })
+  const given = facts?.kind === 'mint' ? [facts.to, ...(facts.from === null ? [] : [facts.from])] : []
+  const all = [asker, ...made, ...given].map(({ name, did }) => ({ name, did }))
+  return [...new Map(all.map((one) => [canonicalize(one), one])).values()]
 }
-
-function cardLease(view: View, hash: string): CardLease {
-  const chain = storedChain(view, hash) ?? []
-  const leaf = chain.at(-1)
-  const named = (name: string, did: string): Named => ({ name: trusted(view, did)?.name ?? name, did })
-  return {
-    hash,
-    revoked: isRevoked(view, hash),
-    chain: chain.map(({ delegation }) => ({
-      from: named(delegation.grantor, delegation.grantor_key),
-      to: named(delegation.grantee, delegation.grantee_key),
-      level: delegation.level,
-    })),
-    lease: leaf === undefined ? null : leaseOf(leaf),
-    expires_at: leaf?.delegation.expires_at ?? null,
-  }
-}
-
-const hasReach = (lease: CardLease | null): boolean =>
-  ['B', 'C'].every((capability) => lease?.lease?.capabilities?.some((held) => held === capability) === true)

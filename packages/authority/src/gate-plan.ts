@@ -7,6 +7,20 @@
 import { canonicalize, digestOf, formatLabel, joinLabels, parseLabel, type Lease } from '@csb/core'
 import type { Taint } from './taint.ts'
 
+/**
+ * What was made by whoever had read something, as far as the record of this node tells: a run, or a session under one
+ * lease, that read it and made commits from then on. Found when it was asked for; words may have gone other ways.
+ */
+export type DerivedFacts = {
+  /** branches whose history holds such commits */
+  readonly branches: readonly string[]
+  readonly more_branches: number
+  /** such commits, in all branches */
+  readonly commits: number
+  /** peers that got a note with work that was handed to them; they are not told to forget */
+  readonly handed: readonly { readonly did: string; readonly name: string | null }[]
+}
+
 /** How far a forgetting goes. */
 export type ForgetFacts = {
   readonly kind: 'forget'
@@ -21,27 +35,62 @@ export type ForgetFacts = {
   readonly holders: readonly { readonly did: string; readonly name: string | null }[]
   /** entries of the record that named them when it was asked, and lose what they say */
   readonly records: number
+  /** what may hold words made from them, by what the record knows of who read them */
+  readonly derived: DerivedFacts
   /** what stays out of reach, whatever is done here */
   readonly not_covered: readonly string[]
   /** as whoever asks wrote it; it goes to peers with the tombstones */
   readonly reason: string
 }
 
-/** Which authority would be made, and after what was read. */
+/** What the grant says beside its lease, as it will be signed. */
+export type MintGrant = {
+  readonly level: string
+  readonly scope: readonly string[]
+  /** dids of nodes that are to honour it, or `['*']` */
+  readonly audience: readonly string[]
+  /** how often it may be passed on again */
+  readonly depth: number
+  readonly task: string | null
+  /** ms within which a revocation counts */
+  readonly max_age_ms: number
+}
+
+/** Work that goes to another node with a grant. The notes that go along are the changes of the card. */
+export type MintWork = {
+  readonly agent: string
+  /** whole, as whoever asks wrote it */
+  readonly text: string
+  readonly context: string | null
+  /** notes that were asked for and that the peer may not see */
+  readonly withheld: readonly { readonly id: string; readonly label: string }[]
+  /** of those that are not told one by one */
+  readonly more_withheld: number
+}
+
+/** Which authority would be made, and after what was read. Nothing of it is told by a digest alone. */
 export type MintFacts = {
   readonly kind: 'mint'
   /** operation that makes it */
   readonly operation: string
-  /** who gets it; did null where its key is made with it */
-  readonly to: { readonly name: string; readonly did: string | null }
-  /** what it may reach; null for a grant to speak only */
+  /** who gets it, as whoever asks calls it; did null where its key is made with it; `known`: the owner's own name for it */
+  readonly to: { readonly name: string; readonly did: string | null; readonly known: string | null }
+  /** who signed it, where it came signed */
+  readonly from: { readonly name: string; readonly did: string; readonly known: string | null } | null
+  /** what it may reach, as it will be given: of a budget what is left by then, and never more; null for a grant to speak only */
   readonly lease: Lease | null
-  /** ms of life at most, from when it is handed out; null: as the grant says */
+  readonly grant: MintGrant
+  readonly work: MintWork | null
+  /** ms of life at most, from when it is handed out; null where `expires_at` says it */
   readonly ttl_ms: number | null
+  /** ms since epoch, where it came signed; null beside a `ttl_ms` of null: until it is revoked */
+  readonly expires_at: number | null
+  /** a bearer token is kept here that acts under it */
+  readonly token: boolean
   /** hash of the grant it hangs under */
   readonly parent: string
-  /** `sha256:` over whatever else is asked for; null where nothing is */
-  readonly content: string | null
+  /** hash of the grant, where it came signed */
+  readonly document: string | null
   /** what taints the session that asks */
   readonly tainted_by: Taint
   /** `sha256:` over everything that was asked for */
@@ -61,6 +110,7 @@ export const labelsIn = (facts: GateFacts | undefined): readonly string[] =>
 export function meaningOfFacts(facts: GateFacts, { home, target }: { home: string; target: string }): string {
   if (facts.kind === 'mint') {
     const kind = facts.tainted_by.reads.length > 0 ? 'tainted session' : 'session'
+    if (facts.work !== null) return `Hand work of a ${kind} of ${home} to agent "${facts.work.agent}" at "${target}"`
     return `Let "${target}" have authority that a ${kind} of ${home} asks for`
   }
   return `Forget ${facts.notes} ${facts.notes === 1 ? 'note' : 'notes'} of ${home} for good`

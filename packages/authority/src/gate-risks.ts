@@ -6,11 +6,13 @@
  * @clause L1.7
  */
 import { canonicalize, compareLevels, digestOf, parseLabel, type Approval } from '@csb/core'
+import { NAME_RULES, isMixed } from './gate-names.ts'
 import type { ForgetFacts, GateFacts, MintFacts } from './gate-plan.ts'
 
 /** One line of what an act changes. Content by SHA-256, whatever hash the home uses; null where there is none. */
 export type GateChange = {
-  readonly op: 'add' | 'change' | 'delete' | 'rename' | 'label'
+  /** `send`: it goes to another node, and stays here as it is */
+  readonly op: 'add' | 'change' | 'delete' | 'rename' | 'label' | 'send'
   readonly path: string
   /** of a rename only */
   readonly path_old?: string
@@ -24,12 +26,14 @@ export type GateChange = {
   /** `level:integrity[:tags]` */
   readonly label_old: string | null
   readonly label_new: string | null
+  /** its bytes are no text, before or afterwards, or were not looked at */
+  readonly opaque?: true
 }
 
 export type Risk = {
   readonly id: string
   readonly severity: 'red' | 'amber'
-  /** how many changes, commits or runs it is about */
+  /** how many changes, commits, runs, names or leases it is about */
   readonly count: number
 }
 
@@ -46,6 +50,16 @@ export type RiskCase = {
   readonly taintedWithReach: number
   /** runs of somebody whose work was never approved here */
   readonly newActors: number
+  /** nothing was approved yet under the lease of whoever asks */
+  readonly firstOfLease: number
+  /** nobody but this node vouches for the record */
+  readonly unwitnessed: number
+  /** leases behind it on which there was no young word that they are not revoked */
+  readonly stale: number
+  /** names of whoever is behind it with letters of several scripts in one word */
+  readonly mixedNames: number
+  /** names of whoever is behind it that look like the owner's name for somebody else */
+  readonly lookalikes: number
   /** of a forgetting or a minting */
   readonly facts: GateFacts | undefined
 }
@@ -63,9 +77,6 @@ const PATHS = {
 
 const RED = ['policy', 'identity', 'automation'] as const
 
-/** Letters of two of these in one word are how one name is made to look like another. */
-const SCRIPTS = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/u, /\p{Script=Armenian}/u] as const
-
 /**
  * Digest of everything by which cards are drawn and approvals judged.
  * @param own what the node adds: who may approve, which branches are protected
@@ -73,11 +84,11 @@ const SCRIPTS = [/\p{Script=Latin}/u, /\p{Script=Cyrillic}/u, /\p{Script=Greek}/
 export const policyDigest = (own: Readonly<Record<string, unknown>>): Approval['gate']['policy'] =>
   digestOf(
     canonicalize({
-      v: 2,
+      v: 3,
       own,
       thresholds: THRESHOLDS,
       paths: Object.fromEntries(Object.entries(PATHS).map(([name, { source }]) => [name, source])),
-      scripts: SCRIPTS.map(({ source }) => source),
+      names: NAME_RULES,
     }),
   )
 
@@ -104,14 +115,16 @@ export function risksOf(about: RiskCase): Risk[] {
       'link',
       count(({ mode_new }) => mode_new === '120000'),
     ),
-    red(
-      'name-in-mixed-letters',
-      count(({ path }) => isMixed(path)),
-    ),
+    red('name-in-mixed-letters', count(({ path }) => isMixed(path)) + about.mixedNames),
+    red('name-like-another', about.lookalikes),
     red('deletes-many', deletes > THRESHOLDS.deletes ? deletes : 0),
     red('conflicts', about.conflicts),
     ...(about.facts?.kind === 'forget' ? forgetRisks(about.facts) : []),
     ...(about.facts?.kind === 'mint' ? mintRisks(about.facts) : []),
+    amber(
+      'leaves-this-node',
+      count(({ op }) => op === 'send'),
+    ),
     red('not-in-the-record', about.unrecorded),
     red('external-with-reach', about.taintedWithReach),
     amber('external', about.tainted),
@@ -120,22 +133,33 @@ export function risksOf(about: RiskCase): Risk[] {
       'program',
       count(({ path, mode_new }) => mode_new === '100755' || PATHS.program.test(path)),
     ),
+    amber(
+      'opaque',
+      count(({ opaque }) => opaque === true),
+    ),
     amber('large', changes.length > THRESHOLDS.changes || bytes > THRESHOLDS.bytes ? changes.length : 0),
     amber('new-actor', about.newActors),
+    amber('first-of-lease', about.firstOfLease),
+    amber('stale-status', about.stale),
+    amber('unwitnessed', about.unwitnessed),
   ]
   const real = found.filter((risk) => risk.count > 0)
   return [...real.filter(({ severity }) => severity === 'red'), ...real.filter(({ severity }) => severity === 'amber')]
 }
 
-const forgetRisks = ({ notes, copies, more_copies: more, holders }: ForgetFacts): Risk[] => [
+const forgetRisks = ({ notes, copies, more_copies: more, holders, derived }: ForgetFacts): Risk[] => [
   red('can-not-be-undone', notes),
   amber('copies-stay', copies.length + more),
   amber('others-hold-it', holders.length),
+  amber('handed-to-others', derived.handed.length),
+  amber('words-may-stay', derived.commits),
 ]
 
-const mintRisks = ({ tainted_by: { reads }, lease }: MintFacts): Risk[] => [
+const mintRisks = ({ tainted_by: { reads }, lease, to, work }: MintFacts): Risk[] => [
   red('authority-after-external', reads.length),
   red('authority-over-others', lease?.capabilities?.includes('C') === true ? 1 : 0),
+  amber('unknown-recipient', to.did !== null && to.known === null ? 1 : 0),
+  amber('notes-withheld', work === null ? 0 : work.withheld.length + work.more_withheld),
 ]
 
 /** True where the label after is not as strict as the one before, in level, integrity or tags. */
@@ -154,9 +178,6 @@ function becomesPublic({ label_old, label_new }: GateChange): boolean {
   if (label_new === null || parseLabel(label_new).level !== 'public') return false
   return label_old === null || parseLabel(label_old).level !== 'public'
 }
-
-const isMixed = (path: string): boolean =>
-  path.split(/[^\p{L}\p{M}]+/u).some((word) => SCRIPTS.filter((script) => script.test(word)).length > 1)
 
 const red = (id: string, count: number): Risk => ({ id, severity: 'red', count })
 const amber = (id: string, count: number): Risk => ({ id, severity: 'amber', count })

@@ -11,19 +11,20 @@ import { key, prefix, tail, type Transaction, type View } from '@csb/store'
 import { approvalHash, boundTo, readApproval, type Decision } from './approval.ts'
 import {
   drawCard,
+  frameOf,
   isLogKept,
-  logHead,
   revokedLeases,
   type Card,
   type CardFrame,
-  type GateAsker,
   type GateSubject,
 } from './gate-card.ts'
+import { standingLease, type GateAsker, type Named } from './gate-people.ts'
 import type { GateChange } from './gate-risks.ts'
 import { refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { consumeNonce, isReplayed } from './replay.ts'
 import { storedChain } from './stored-grants.ts'
+import { listTrust } from './trust.ts'
 
 /** What the caller needs to compute the subject again; kept, never shown. */
 export type GateRequest = Readonly<Record<string, string>> & { readonly kind: GateSubject['kind'] }
@@ -73,6 +74,8 @@ export type Decided<T> =
 
 /** Changes on one page. */
 const PAGE = 500
+/** Cards that are looked at for quick approvals. */
+const LATEST = 16
 
 /**
  * Open a card for a subject. The same subject asked for by the same hand finds the card that is open already.
@@ -82,15 +85,8 @@ const PAGE = 500
 export async function openCard(tx: Transaction, init: OpenCard): Promise<{ card: Card; isNew: boolean }> {
   const { subject, request, asker, node, now } = init
   const open = await listCards(tx)
-  const frame: CardFrame = {
-    id: newId('gate', now),
-    node,
-    asker,
-    known: await approvedActors(tx),
-    openedAt: now,
-    log: logHead(tx),
-  }
-  const card = drawCard(tx, subject, frame)
+  const frame = frameOf(tx, subject, { id: newId('gate', now), asker, node, now })
+  const card = drawCard(tx, subject, frame, await namesKnown(tx))
   const same = open.find((entry) => now < entry.card.expires_at && essenceOf(entry.card) === essenceOf(card))
   if (same !== undefined) return { card: same.card, isNew: false }
   let left = open.length
@@ -124,6 +120,20 @@ export async function listCards(view: View, { all = false }: { readonly all?: bo
   return entries
 }
 
+/** How many of the latest approvals in a row came within {@link LIMITS.gateQuickMs} of their card. */
+export async function quickApprovals(view: View): Promise<number> {
+  const latest: Approval['gate'][] = []
+  for await (const [fullKey] of view.range({ prefix: prefix('gate'), reverse: true, limit: LATEST })) {
+    const { state, approval } = getCard(view, tail(fullKey, 'gate'))
+    if (state === 'approved' && approval !== null) latest.push(approval.gate)
+  }
+  const newestFirst = latest.toSorted((a, b) => b.decided_at - a.decided_at)
+  const calm = newestFirst.findIndex(
+    ({ shown_at: shown, decided_at: decided }) => decided - shown >= LIMITS.gateQuickMs,
+  )
+  return calm < 0 ? newestFirst.length : calm
+}
+
 /** One page of a card's changes, in path order. @throws NOT_FOUND where there is no such card */
 export function changesOf(view: View, id: string, page: number): { items: GateChange[]; next: number | null } {
   getCard(view, id)
@@ -155,11 +165,11 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
     await consumeNonce(tx, { holder, nonce, expires_at }, now)
     return { outcome: 'rejected', approval: hash, entry: settle(tx, entry, { state: 'rejected', approval }, now) }
   }
-  const field = staleField(tx, entry, await deciding.recompute(entry.request), time)
+  const field = await staleField(tx, entry, deciding, time)
   if (field !== undefined) return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
   await consumeNonce(tx, { holder, nonce, expires_at }, now)
   const value = await deciding.act(entry, expires_at)
-  for (const { actor } of entry.card.made_by) if (actor !== null) tx.put(key('gateActor', actor.did), new Uint8Array())
+  rememberApproved(tx, entry.card)
   return { outcome: 'approved', value, approval: hash, entry: settle(tx, entry, { state: 'approved', approval }, now) }
 }
 
@@ -194,23 +204,24 @@ export async function takePass(
   tx.del(key('gatePass', lease, wish))
   const time = effectiveNow(tx, now)
   const entry = getCard(tx, pass.card)
-  if (pass.until <= time || staleField(tx, entry, await recompute(entry.request), time) !== undefined) return undefined
+  if (pass.until <= time || (await staleField(tx, entry, { recompute }, time)) !== undefined) return undefined
   return entry.card
 }
 
 /** The first thing in which the world is not what the card says, or undefined. */
-function staleField(
+async function staleField(
   view: View,
-  { card, frame }: GateEntry,
-  now: GateSubject | undefined,
+  { card, frame, request }: GateEntry,
+  { recompute }: Pick<Decide<unknown>, 'recompute'>,
   time: number,
-): string | undefined {
+): Promise<string | undefined> {
   if (time >= card.expires_at) return 'expires_at'
+  const now = await recompute(request)
   if (now === undefined) return 'head'
   if (now.owner !== card.owner.did) return 'owner'
   if (leaseEnd(view, card) <= time) return 'lease'
   if (!isLogKept(view, card.log)) return 'log'
-  const redrawn = drawCard(view, now, frame)
+  const redrawn = drawCard(view, now, frame, await namesKnown(view))
   if (canonicalize(revokedLeases(redrawn)) !== canonicalize(revokedLeases(card))) return 'lease'
   return differingMember(boundTo(redrawn), boundTo(card))
 }
@@ -241,7 +252,7 @@ function differingMember(
 
 /** Everything of a card but when it was drawn and which run asked. */
 function essenceOf(card: Card): string {
-  const { id: _, opened_at: _at, expires_at: _until, log: _log, exec: _exec, ...essence } = card
+  const { id: _, opened_at: _at, expires_at: _until, log: _log, witnessed: _by, exec: _exec, ...essence } = card
   return canonicalize(essence)
 }
 
@@ -252,12 +263,16 @@ function supersededField(older: Card, newer: Card): string | undefined {
   return wish(older) === wish(newer) ? differingMember(boundTo(newer), boundTo(older)) : undefined
 }
 
-/** Those whose runs stand behind something that was approved. */
-async function approvedActors(view: View): Promise<string[]> {
-  const actors: string[] = []
-  for await (const [fullKey] of view.range({ prefix: prefix('gateActor') })) actors.push(tail(fullKey, 'gateActor'))
-  return actors
+/** Those whose runs stand behind something that was approved, and the lease under which it was asked for. */
+function rememberApproved(tx: Transaction, { made_by: makers, asked_by: { lease } }: Card): void {
+  const dids = makers.flatMap(({ actor }) => (actor === null ? [] : [actor.did]))
+  const leases = lease === null ? [] : [standingLease(tx, lease.hash)]
+  for (const known of [...dids, ...leases]) tx.put(key('gateActor', known), new Uint8Array())
 }
+
+/** The owner's own names for keys. */
+const namesKnown = async (view: View): Promise<Named[]> =>
+  (await listTrust(view)).map(({ name, did }) => ({ name, did }))
 
 type Settlement = Pick<GateEntry, 'state'> & Partial<Pick<GateEntry, 'field' | 'approval'>>
 

@@ -67,7 +67,7 @@ export { checkHeld, principalOf, type Principal } from './principal.ts'
 export { charge, countChild, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
 export { attenuate, childOf, holderOf, type Attenuation } from './attenuate.ts'
-export { passOn, type Passing } from './pass-on.ts'
+export { PASSED_MS, passOn, type Passing } from './pass-on.ts'
 export { rightsOf, takeCredential, verifyCredential, type Rights } from './rights.ts'
 export {
   appendRecord,
@@ -110,17 +110,11 @@ export { comparable, compareNote, keepUnproved, notesOf, type Gap } from './comp
 export { verifyProof, writeProof, type ProvedRecord } from './record-proof.ts'
 export { explainCommit, explainRun } from './explain.ts'
 export { signApproval, type Decision } from './approval.ts'
+export { madeAfterReading } from './derived.ts'
 export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'
-export {
-  cardDigest,
-  changesDigest,
-  type Card,
-  type CardLease,
-  type CardMaker,
-  type GateKind,
-  type GateSubject,
-} from './gate-card.ts'
-export { hexOf, type ForgetFacts, type MintFacts } from './gate-plan.ts'
+export { cardDigest, changesDigest, type Card, type GateKind, type GateSubject } from './gate-card.ts'
+export type { CardLease, CardMaker } from './gate-people.ts'
+export { hexOf, type DerivedFacts, type ForgetFacts, type MintFacts } from './gate-plan.ts'
 export { grownTaint, inheritTaint, isExternal, taintLease, taintOf } from './taint.ts'
 export {
   changesOf,
@@ -129,6 +123,7 @@ export {
   givePass,
   listCards,
   openCard,
+  quickApprovals,
   takePass,
   type Decided,
   type GateEntry,

@@ -11,7 +11,7 @@ import { isAtMost, isAudienceWithin, isScopeWithin, type Rank } from './rank.ts'
 import { refuse } from './reasons.ts'
 
 /** It lives as long as nobody says more, and as its parent at most. */
-const PASSED_MS = 24 * 60 * 60 * 1000
+export const PASSED_MS = 24 * 60 * 60 * 1000
 
 /** What is left out stays as it was received, but it is passed on no further. */
 export type Passing = {

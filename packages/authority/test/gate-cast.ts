@@ -83,6 +83,7 @@ export const opened = (store: Store, subject: GateSubject = subjectOf(), now = N
       name: '若兰 🌸',
       run: 'run_1800000000000_bbbbbbbbbb',
       lease: grantHash(lease),
+      door: 'http',
     }
     return (await openCard(tx, { subject, request: REQUEST, asker, node: node.did, now })).card
   })

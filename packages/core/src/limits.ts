@@ -53,6 +53,8 @@ export const LIMITS = {
   gateCardMs: DAY,
   /** An approval acts within this time of the decision, or never. */
   gateApprovalMs: 15 * MINUTE,
+  /** An approval that comes sooner after its card was shown is a quick one: nobody reads a card in that time. */
+  gateQuickMs: 2 * SECOND,
   approvalBytes: 8 * KiB,
   /** Open cards of a node: a person reads them, and a flood of them must not hide one. */
   gateCards: 256,

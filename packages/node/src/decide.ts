@@ -4,7 +4,7 @@
  * @clause L1.7
  */
 import { fail, isNodeError } from '@csb/core'
-import { cardDigest, changesDigest, signApproval, type Card, type GateChange } from '@csb/authority'
+import { cardDigest, changesDigest, signApproval, type Card, type DerivedFacts, type GateChange } from '@csb/authority'
 import { identityIn, type Desk } from './authorise.ts'
 import type { Client } from './client.ts'
 import { readOwner } from './owner.ts'
@@ -32,7 +32,12 @@ export type ChangeText = {
 }
 
 /** A card with all of its changes, both checked against their digests, and the texts that the node shows with them. */
-export type Review = ShownCard & { readonly changes: readonly GateChange[]; readonly texts: readonly ChangeText[] }
+export type Review = ShownCard & {
+  readonly changes: readonly GateChange[]
+  readonly texts: readonly ChangeText[]
+  /** approvals in a row before now that were given sooner than `LIMITS.gateQuickMs` after their cards were shown */
+  readonly quick: number
+}
 
 type Page = Review & { readonly next_page: number | null }
 
@@ -51,10 +56,10 @@ export async function reviewCard(client: Client, id: string): Promise<Review> {
     texts.push(...page.texts)
     next = page.next_page
   }
-  const { card, digest, state, field } = first
+  const { card, digest, state, field, quick } = first
   if (card.id !== id || cardDigest(card) !== digest) fail('GATE_STALE', { card: id, field: 'card' })
   if (changesDigest(changes) !== card.diff) fail('GATE_STALE', { card: id, field: 'diff' })
-  return { card, digest, state, field, changes, texts }
+  return { card, digest, state, field, quick, changes, texts }
 }
 
 export type Forgetting = {
@@ -112,6 +117,8 @@ export type Decided = {
   }[]
   /** ms since epoch: whoever asked may do it once until then */
   readonly until?: number
+  /** of what was forgotten: what may hold words made from it */
+  readonly derived?: DerivedFacts
 }
 
 export type Deciding = {

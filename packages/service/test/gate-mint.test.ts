@@ -77,7 +77,12 @@ describe('attack 40: authority that a tainted session asks for', () => {
         reads: [{ path: notePath(id), label: 'private:external' }],
       },
     })
-    expect(card.risks.map((risk) => risk.id)).toEqual(['authority-after-external', 'authority-over-others'])
+    expect(card.risks.map((risk) => risk.id)).toEqual([
+      'authority-after-external',
+      'authority-over-others',
+      'first-of-lease',
+      'unwitnessed',
+    ])
     expect(await dump(house)).toEqual(before)
     const told = (await house.records()).slice(-2)
     expect(told.map(({ operation, outcome, code }) => [operation, outcome, code])).toEqual([

@@ -29,7 +29,13 @@ describe('a label that would be lowered', () => {
     const card = await cardFor(rig, lower())
     expect(card).toMatchObject({ kind: 'lower-label', target: 'runs/1:a.md', source: 'public:owner' })
     expect(card.asked_by).toMatchObject({ name: '若兰 🌸', lease: { hash: rig.agent.lease } })
-    expect(card.risks.map(({ id }) => id)).toEqual(['lowers-label', 'becomes-public'])
+    expect(card.risks.map(({ id }) => id)).toEqual([
+      'lowers-label',
+      'becomes-public',
+      'first-of-lease',
+      'stale-status',
+      'unwitnessed',
+    ])
     expect(await labelNow()).toBe('private')
     const { outcome, commit } = await approve(rig, card)
     expect(outcome).toBe('approved')

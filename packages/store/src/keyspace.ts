@@ -73,7 +73,7 @@ export const TABLES = {
   gateChanges: 'ap',
   /** card id -> empty: cards nobody decided on yet (authority/gate) */
   gateOpen: 'ao',
-  /** did -> empty: actors whose work was approved (authority/gate) */
+  /** did, or grant hash -> empty: actors whose work was approved, leases under which it was asked for (authority/gate) */
   gateActor: 'aq',
   /** grant hash / digest of a wish -> JSON {card, until}: what an approval lets that lease do once (authority/gate) */
   gatePass: 'ad',

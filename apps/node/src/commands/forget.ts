@@ -5,6 +5,7 @@
 import type { Command } from 'commander'
 import { fail, systemClock } from '@csb/core'
 import { askToForget, decideCard, type Decided } from '@csb/node'
+import { branchesText, peersText } from '../card-facts.ts'
 import { cardText } from '../card-text.ts'
 import { acting, given, noteIdOf, type Stand } from '../context.ts'
 import { askWord } from '../terminal.ts'
@@ -52,7 +53,7 @@ async function forget({ client, desk, out, isJson }: Stand, ids: string[], optio
 }
 
 /** What went, what is left, and what nobody here can reach. */
-export function forgottenText({ card, forgotten = [], report = [] }: Decided): string {
+export function forgottenText({ card, forgotten = [], report = [], derived }: Decided): string {
   const sum = (of: (one: (typeof report)[number]) => number) => report.reduce((total, one) => total + of(one), 0)
   const files = report.flatMap(({ remains }) => remains)
   const kinds = [...new Set(report.flatMap(({ not_covered: kept }) => kept.map(({ kind }) => kind)))]
@@ -63,5 +64,17 @@ export function forgottenText({ card, forgotten = [], report = [] }: Decided): s
     records: sum(({ records }) => records),
     scan: files.length === 0 ? t('note.scan.clean') : t('note.scan.remains', { files: files.join(', ') }),
     kinds: kinds.join(', '),
+    derived: derived === undefined ? '' : leftText(derived),
   })
+}
+
+/** What may hold words made from what went. */
+function leftText(derived: NonNullable<Decided['derived']>): string {
+  const { commits, handed } = derived
+  return [
+    ...(commits > 0 ? [t('forget.derived', { branches: branchesText(derived), commits })] : []),
+    ...(handed.length > 0 ? [t('forget.handed', { peers: peersText(derived) })] : []),
+  ]
+    .map((line) => `${line}\n`)
+    .join('')
 }

@@ -1,8 +1,8 @@
 /** csb gate, label: what only the owner lets happen. Nothing is approved by Enter, and nothing that was not shown. */
 import type { Command } from 'commander'
-import { delay, fail, systemClock } from '@csb/core'
+import { LIMITS, delay, fail, systemClock } from '@csb/core'
 import { decideCard, reviewCard, type Decided, type Review, type ShownCard } from '@csb/node'
-import { cardLine, cardText, isRed } from '../card-text.ts'
+import { cardLine, cardText, isRed, unseenLines } from '../card-text.ts'
 import { acting, labelOf, route, type Stand } from '../context.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -13,6 +13,8 @@ type Deciding = { readonly yes?: boolean; readonly digest?: string }
 
 /** Changes printed before the question; a red card is printed whole. */
 const SHOWN_CHANGES = 200
+/** So many approvals in a row, each given sooner than this after its card was shown, are said to be many. */
+const QUICK = 3
 /** A card with red on it is looked at for at least this long. */
 const DWELL_MS = 3000
 
@@ -83,6 +85,7 @@ async function decideOn({ client, desk, out, isJson }: Stand, id: string, decisi
   } else {
     if (isJson) fail('INVALID_INPUT', { reason: 'no_terminal', card: id, decision })
     out.notice(cardText(review, SHOWN_CHANGES))
+    if (review.quick >= QUICK) out.notice(t('gate.quick', { count: review.quick, seconds: LIMITS.gateQuickMs / 1000 }))
     if (!(await isMeant(review, decision))) {
       out.answer({ card: id, outcome: 'left' }, t('gate.left', { card: id }))
       return
@@ -98,12 +101,28 @@ function toldOf(done: Decided): [Decided, string] {
   return [done, t('gate.done.mint', { card: done.card, until: new Date(done.until).toISOString() })]
 }
 
-/** Does the person type what stands for this decision? What deletes, lowers a label or is red takes the target's name. */
-async function isMeant({ card }: Review, decision: Decision): Promise<boolean> {
+/**
+ * Does the person type what stands for this decision? What deletes, lowers a label or is red takes the target's name, and
+ * a red card whose words the node does not show to their end takes a word on that first.
+ */
+async function isMeant(review: Review, decision: Decision): Promise<boolean> {
+  const { card } = review
   const isGrave = decision === 'approve' && (isRed(card) || card.changes.delete > 0 || card.kind !== 'merge')
-  const word = isGrave ? card.target : t(`gate.word.${decision}`)
   if (isGrave) await delay(DWELL_MS)
-  const typed = await askWord(t(`gate.question.${decision}`, { word: `"${inline(word)}"` }))
-  if (typed === undefined) fail('INVALID_INPUT', { reason: 'no_terminal', card: card.id, decision })
+  const unseen = isGrave && isRed(card) ? unseenLines(review) : 0
+  if (unseen > 0 && (await asked(review, decision, t('gate.unseen', { count: unseen }))) !== String(unseen))
+    return false
+  const word = isGrave ? wordFor(card) : t(`gate.word.${decision}`)
+  const typed = await asked(review, decision, t(`gate.question.${decision}`, { word: `"${inline(word)}"` }))
   return typed === word
+}
+
+/** What stands for a card: its target, or of a key the end that is shown beside every name. */
+function wordFor({ kind, target }: Review['card']): string {
+  return kind === 'mint' && target.startsWith('did:key:') ? target.slice(-8) : target
+}
+
+async function asked({ card }: Review, decision: Decision, question: string): Promise<string> {
+  const typed = await askWord(question)
+  return typed ?? fail('INVALID_INPUT', { reason: 'no_terminal', card: card.id, decision })
 }

@@ -13,6 +13,7 @@ import {
   taintLease,
   type Card,
   type Decided,
+  type DerivedFacts,
   type GateEntry,
   type GateKind,
   type GateRequest,
@@ -24,7 +25,9 @@ import { relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { finishForgetting } from './forgetting.ts'
-import { branchesOf, idsOf, lookedAt, subjectNow, surveyNotes, type Survey, type Wish } from './subjects.ts'
+import { branchesOf, idsOf, subjectNow } from './subjects.ts'
+import { keptSurvey, lookedAt, surveyNotes, type Survey } from './survey.ts'
+import type { Wish } from './wishes.ts'
 import { locationOf, type Context, type Parts } from '../operation.ts'
 
 /** What somebody wants done. */
@@ -58,6 +61,8 @@ export type Decision = Acted & {
   readonly card: string
   readonly outcome: 'approved' | 'rejected'
   readonly report?: readonly ForgetReport[]
+  /** what may hold words made from the notes that went, as it stood on the card */
+  readonly derived?: DerivedFacts
 }
 
 /** Do what the card says. Checks again that it is that and nothing else. */
@@ -108,11 +113,11 @@ const EFFECTS: Readonly<Record<GateKind, Effect>> = {
  * @clause L1.7
  */
 export async function askGate(context: Context, ask: GateAsk): Promise<never> {
-  const { principal, run, key, clock } = context
+  const { principal, run, key, clock, caller } = context
   // who may make authority for others may ask for it; whatever else is asked for takes the word
   if (ask.kind !== 'mint') mayPropose(context, ask.home)
   // history and record are long: they are looked through where nobody else waits for it
-  const survey = ask.kind === 'forget' ? await surveyNotes(context.view, ask.home, ask.ids) : undefined
+  const survey = ask.kind === 'forget' ? await surveyNotes(context, context.view, ask.home, ask.ids) : undefined
   const { card } = await context.write(
     async (tx) => {
       if (ask.kind === 'mint') taintLease(tx, ask.lease, context.outside)
@@ -120,7 +125,7 @@ export async function askGate(context: Context, ask: GateAsk): Promise<never> {
       const subject = await subjectNow(context, tx, request)
       if (subject.changes.length === 0 && subject.commits.length === 0 && subject.facts === undefined)
         fail('INVALID_INPUT', { reason: 'there is nothing to approve' })
-      const asker = { did: principal.did, name: principal.name, run, lease: principal.leaseHash }
+      const asker = { did: principal.did, name: principal.name, run, lease: principal.leaseHash, door: caller.door }
       return openCard(tx, { subject, request, asker, node: key.did, now: clock.now() })
     },
     (opened) => ({
@@ -145,11 +150,8 @@ function mayPropose(context: Context, home: string): void {
 /** What is kept of a wish, so that its subject can be computed again. */
 function requestOf(ask: GateAsk, survey?: Survey): GateRequest {
   switch (ask.kind) {
-    case 'forget': {
-      const { looked, records = [] } = survey ?? {}
-      const seen = looked === undefined ? {} : { looked: JSON.stringify(looked) }
-      return { ...ask, ids: ask.ids.join(' '), records: records.join(' '), ...seen }
-    }
+    case 'forget':
+      return { ...ask, ids: ask.ids.join(' '), ...(survey === undefined ? {} : keptSurvey(survey)) }
     case 'mint':
       return { ...ask, wish: JSON.stringify(ask.wish) }
     default:
@@ -184,8 +186,10 @@ export async function decideGate(
   if (decided.outcome === 'void') fail('GATE_STALE', { card, field: decided.field })
   if (decided.outcome === 'rejected') return { card, outcome: 'rejected' }
   const { forgotten } = decided.value
+  const { facts } = decided.entry.card
   const report = forgotten === undefined ? {} : { report: await finishForgetting(context.store, forgotten) }
-  return { card, outcome: 'approved', ...decided.value, ...report }
+  const derived = facts?.kind === 'forget' ? { derived: facts.derived } : {}
+  return { card, outcome: 'approved', ...decided.value, ...report, ...derived }
 }
 
 /** What the record tells; of what was forgotten no more than how much it was. */

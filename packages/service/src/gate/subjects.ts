@@ -7,16 +7,13 @@ import { LIMITS, dominates, fail, formatLabel, parseLabel, sha256Hex } from '@cs
 import {
   currentKey,
   hexOf,
-  payloadsThatMention,
   policyDigest,
-  taintOf,
   trusted,
   type ForgetFacts,
   type GateChange,
   type GateKind,
   type GateRequest,
   type GateSubject,
-  type MintFacts,
 } from '@csb/authority'
 import {
   commitsBetween,
@@ -27,16 +24,15 @@ import {
   readBlob,
   type MergeBranches,
 } from '@csb/files'
-import { NOT_COVERED, lookForNotes, planForget, type ForgetItem } from '@csb/guard'
+import { NOT_COVERED, planForget, type ForgetItem } from '@csb/guard'
 import { getState } from '@csb/memory'
-import { key, prefix, tail, type View } from '@csb/store'
+import { prefix, tail, type View } from '@csb/store'
 import { peerRights } from '../session/credentials.ts'
 import type { Parts } from '../operation.ts'
+import { derivedIn, lookedAt, recordsIn } from './survey.ts'
+import { mintSubject } from './wishes.ts'
 
 type Own = Pick<GateSubject, 'home' | 'owner' | 'policy'>
-
-/** What somebody wants to be minted; it is the same as long as the same is asked for. */
-export type Wish = Omit<MintFacts, 'kind' | 'tainted_by' | 'wish'>
 
 type Asked = { readonly parts: Parts; readonly view: View; readonly request: GateRequest; readonly own: Own }
 
@@ -47,8 +43,6 @@ const SUBJECTS: Readonly<Record<GateKind, (asked: Asked) => GateSubject | Promis
   forget: ({ parts, view, request, own }) => forgetSubject(parts, view, request, own),
   mint: ({ view, request, own }) => mintSubject(view, request, own),
 }
-
-const CLEAN = { label: 'public:owner', reads: [], more: false } as const
 
 /** Copies told one by one; a person reads no more. */
 const TOLD_COPIES = 32
@@ -68,28 +62,6 @@ export async function subjectNow(parts: Parts, view: View, request: GateRequest)
 }
 
 export const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
-
-/** What was looked through for a forgetting: history, and the record. */
-export type Survey = {
-  readonly looked: Awaited<ReturnType<typeof lookForNotes>>
-  /** numbers of the entries that name one of the notes or a version of it */
-  readonly records: readonly number[]
-}
-
-/**
- * Look through all history and the whole record for some notes: long, so done where nobody waits for it.
- * @throws NOT_FOUND, FORGOTTEN
- */
-export async function surveyNotes(view: View, home: string, ids: readonly string[]): Promise<Survey> {
-  const looked = await lookForNotes(view, home, ids)
-  const words = [...ids, ...looked.blobs.flat()]
-  const found = await payloadsThatMention(view, [...new Set(words)])
-  return { looked, records: found.map(({ seq }) => seq) }
-}
-
-/** What was looked through when a request was made. */
-export const lookedAt = ({ looked }: GateRequest): Survey['looked'] | undefined =>
-  looked === undefined ? undefined : (JSON.parse(looked) as Survey['looked'])
 
 /** Ids of notes as a request keeps them. */
 export const idsOf = ({ ids = '' }: GateRequest): string[] => ids.split(' ')
@@ -173,7 +145,8 @@ async function forgetSubject(parts: Parts, view: View, request: GateRequest, own
   const { reason = '' } = request
   const ids = idsOf(request)
   const items = await planForget(view, home, ids, lookedAt(request))
-  const records = recordsOf(view, request)
+  const records = recordsIn(view, request)
+  const derived = derivedIn(view, request)
   const holders = await holdersOf(parts, view, home, items)
   const copies = items.flatMap(({ kept }) => kept.map(({ branch, path }) => ({ branch, path })))
   const facts: ForgetFacts = {
@@ -184,6 +157,7 @@ async function forgetSubject(parts: Parts, view: View, request: GateRequest, own
     more_copies: Math.max(copies.length - TOLD_COPIES, 0),
     holders: holders.map((did) => ({ did, name: trusted(view, did)?.name ?? null })),
     records: records.length,
+    derived,
     not_covered: [...NOT_COVERED],
     reason,
   }
@@ -193,7 +167,7 @@ async function forgetSubject(parts: Parts, view: View, request: GateRequest, own
     target: ids.length === 1 ? (ids[0] ?? '') : `${ids.length} notes`,
     source: 'memory',
     base: hexOf(items.map(({ id, oid }) => [id, oid])),
-    head: hexOf({ v: 1, home, reason, notes: items, holders, records, not_covered: NOT_COVERED }),
+    head: hexOf({ v: 1, home, reason, notes: items, holders, records, derived, not_covered: NOT_COVERED }),
     resultTree: null,
     changes: items.map(goneNote).toSorted((a, b) => (a.path < b.path ? -1 : 1)),
     conflicts: 0,
@@ -215,14 +189,6 @@ const goneNote = ({ path, sha256, size, label }: ForgetItem): GateChange => ({
   label_new: null,
 })
 
-/** Of the entries that named a note when it was asked, those that still do: none can begin to, and some may be erased. */
-const recordsOf = (view: View, { records = '' }: GateRequest): number[] =>
-  records
-    .split(' ')
-    .filter((seq) => seq !== '')
-    .map(Number)
-    .filter((seq) => view.has(key('payload', seq)))
-
 /** Peers that were in step with the home and may see one of the notes; one whose right ended may hold it still. */
 async function holdersOf(parts: Parts, view: View, home: string, items: readonly ForgetItem[]): Promise<string[]> {
   const dids = new Set<string>()
@@ -233,26 +199,4 @@ async function holdersOf(parts: Parts, view: View, home: string, items: readonly
     if (clearance === undefined || items.some(({ label }) => dominates(clearance, parseLabel(label)))) dids.add(did)
   }
   return [...dids].sort()
-}
-
-/** Authority that a tainted session wants made; what taints it is read from its lease. */
-function mintSubject(view: View, request: GateRequest, own: Own): GateSubject {
-  const { lease = '', wish = '' } = request
-  const asked = JSON.parse(wish) as Wish
-  // a lease may say that a person is asked even so
-  const tainted = taintOf(view, lease) ?? CLEAN
-  const facts: MintFacts = { kind: 'mint', ...asked, tainted_by: tainted, wish: `sha256:${hexOf(asked)}` }
-  return {
-    ...own,
-    kind: 'mint',
-    target: asked.to.did ?? asked.to.name,
-    source: asked.operation,
-    base: asked.parent.slice('sha256:'.length),
-    head: hexOf(asked),
-    resultTree: null,
-    changes: [],
-    conflicts: 0,
-    commits: [],
-    facts,
-  }
 }

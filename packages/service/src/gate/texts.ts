@@ -1,8 +1,8 @@
 /**
  * The words behind the changes on a card, for a person to read: differences of a merge, and what a note or a file says
- * whose label would be lowered or that would be forgotten. Bounded, and what is cut is counted. Each text is shown only
- * where its bytes are those that the card names by their digest, so what is signed for is what was read. Of a submodule
- * it is the commit that it is at.
+ * whose label would be lowered, that would be forgotten, or that would go to another node. Bounded, and what is cut is
+ * counted. Each text is shown only where its bytes are those that the card names by their digest, so what is signed for
+ * is what was read. Of a submodule it is the commit that it is at.
  *
  * Whoever prints it must escape it: it is as its author wrote it.
  * @clause L1.7
@@ -53,7 +53,6 @@ export function textsOf(view: View, entry: GateEntry, changes: readonly GateChan
 function sidesOf(view: View, { card, request }: GateEntry): Sides {
   if (card.kind === 'merge' && card.result_tree !== null)
     return mergeSides(view, branchesOf(request), { base: card.base, tree: card.result_tree })
-  if (card.kind === 'mint') return { before: NONE, after: NONE }
   const isFile = card.kind === 'lower-label' && request['note'] === undefined
   return { before: branchSide(view, card.home, isFile ? (request['branch'] ?? '') : MEMORY), after: NONE }
 }

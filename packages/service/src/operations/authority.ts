@@ -27,7 +27,7 @@ import {
 } from '@csb/authority'
 import type { Transaction } from '@csb/store'
 import { answerStatus } from '../revocation/freshness.ts'
-import type { Wish } from '../gate/subjects.ts'
+import type { Wish } from '../gate/wishes.ts'
 import { checkBrought, checkToken, mintThroughGate } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
@@ -48,30 +48,44 @@ const reading = (_input: unknown, parts: Parts) => ({
 })
 
 /** A child as a card shows it. @throws SCOPE_EXCEEDED, INVALID_INPUT: what can not be is not asked for */
-function wishOf({ principal: { chain, leaseHash }, clock }: Context, asked: Attenuation): Wish {
-  const { lease, mostMs } = childOf({ chain, asked, now: clock.now() })
+function wishOf({ principal: { chain, leaseHash }, clock, key }: Context, asked: Attenuation): Wish {
+  const { parent, lease, mostMs, scope, level, maxDepth } = childOf({ chain, asked, now: clock.now() })
+  const { max_age_ms } = parent.delegation.revocation
   return {
     operation: 'authority.attenuate',
     to: { name: asked.name.normalize('NFC'), did: null },
+    from: null,
     lease,
+    grant: { level, scope, audience: [key.did], depth: maxDepth, task: null, max_age_ms },
+    work: null,
+    notes: [],
     ttl_ms: mostMs,
+    expires_at: null,
+    token: true,
     parent: leaseHash ?? fail('LEASE_REQUIRED'),
-    content: null,
+    document: null,
   }
 }
 
 /** A grant that comes signed, as a card shows it. @throws GRANT_INVALID */
-function wishOfChain(chain: readonly unknown[]): Wish {
+function wishOfChain(chain: readonly unknown[], token: boolean): Wish {
   const [parent, leaf] = [chain.at(-2) ?? chain.at(-1), chain.at(-1)].map((grant) => readGrant(grant))
   if (parent === undefined || leaf === undefined) fail('GRANT_INVALID', { reason: 'chain_shape' })
-  const { grantee: name, grantee_key: did } = leaf.delegation
+  const { delegation } = leaf
+  const { scope, level, audience, max_depth: depth, task, revocation } = delegation
   return {
     operation: 'authority.accept',
-    to: { name, did },
+    to: { name: delegation.grantee, did: delegation.grantee_key },
+    from: { name: delegation.grantor, did: delegation.grantor_key },
     lease: leaf.authorization_details?.[0] ?? null,
+    grant: { level, scope, audience, depth, task, max_age_ms: revocation.max_age_ms },
+    work: null,
+    notes: [],
     ttl_ms: null,
+    expires_at: delegation.expires_at,
+    token,
     parent: grantHash(parent),
-    content: grantHash(leaf),
+    document: grantHash(leaf),
   }
 }
 
@@ -116,7 +130,9 @@ async function accept(context: Context, chain: readonly unknown[], { tokenHash, 
     id: leaf.delegation.id,
     grantee: leaf.delegation.grantee_key,
   })
-  return isSigned ? context.write(keep, told) : mintThroughGate(context, () => wishOfChain(chain), keep, told)
+  return isSigned
+    ? context.write(keep, told)
+    : mintThroughGate(context, () => wishOfChain(chain, tokenHash !== undefined), keep, told)
 }
 
 /** A child that is made elsewhere and gets its token here is one of those its parent may have. @throws SCOPE_EXCEEDED */

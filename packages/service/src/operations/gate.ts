@@ -1,5 +1,5 @@
 /** Operations of the gate: what waits for the owner, and the owner's signed word on it. None of them opens a key. */
-import { cardDigest, changesOf, getCard, listCards, type GateEntry } from '@csb/authority'
+import { cardDigest, changesOf, getCard, listCards, quickApprovals, type GateEntry } from '@csb/authority'
 import { textsOf } from '../gate/texts.ts'
 import { decideGate } from '../gate/gates.ts'
 import { EVERYWHERE, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
@@ -47,12 +47,13 @@ export const gateOperations: readonly Operation[] = [
     open: 'lease',
     needs: ruling,
     hears: onCards,
-    run: (context: Context, { card, page = 0 }: { card: string; page?: number }) => {
+    run: async (context: Context, { card, page = 0 }: { card: string; page?: number }) => {
       checkSees(context)
       const { view } = context
       const { items, next } = changesOf(view, card, page)
       const entry = getCard(view, card)
-      return { ...shown(entry), changes: items, texts: textsOf(view, entry, items), next_page: next }
+      const quick = await quickApprovals(view)
+      return { ...shown(entry), quick, changes: items, texts: textsOf(view, entry, items), next_page: next }
     },
   },
   {

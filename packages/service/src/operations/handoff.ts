@@ -1,5 +1,6 @@
 /** L4.4 operations: hand work to a peer, and take it in. */
-import { giveHandoff, type Offer } from '../handoff/giving.ts'
+import { giveHandoff } from '../handoff/giving.ts'
+import type { Offer } from '../handoff/offering.ts'
 import { takeHandoff } from '../handoff/taking.ts'
 import { homeOf, locationOf, type Operation } from '../operation.ts'
 

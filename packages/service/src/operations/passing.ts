@@ -3,8 +3,9 @@
  * What was delegated to the owner is passed on by the owner's key, at the command line.
  * @clause DEL-001, DEL-003.3.4
  */
-import { canonicalize, digestOf, fail, type Grant, type Lease } from '@csb/core'
+import { fail, type Grant, type Lease } from '@csb/core'
 import {
+  PASSED_MS,
   findGrant,
   grantHash,
   grantsNamed,
@@ -20,7 +21,7 @@ import {
   type Rank,
 } from '@csb/authority'
 import type { View } from '@csb/store'
-import type { Wish } from '../gate/subjects.ts'
+import type { Wish } from '../gate/wishes.ts'
 import { mintThroughGate } from '../session/minting.ts'
 import { ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spread } from '../revocation/spreading.ts'
@@ -111,13 +112,19 @@ const passingOf = (asked: Asked): Passing => {
 }
 
 function wishOf(chain: readonly Grant[], child: Grant, { to, ttl_ms: ttlMs }: Asked): Wish {
-  const { scope, level, audience, max_depth: depth, task } = child.delegation
+  const { scope, level, audience, max_depth: depth, task, revocation } = child.delegation
   return {
     operation: 'authority.pass',
     to: { name: to.name.normalize('NFC'), did: to.did },
+    from: null,
     lease: leaseOf(child),
-    ttl_ms: ttlMs ?? null,
+    grant: { level, scope, audience, depth, task, max_age_ms: revocation.max_age_ms },
+    work: null,
+    notes: [],
+    ttl_ms: ttlMs ?? PASSED_MS,
+    expires_at: null,
+    token: false,
     parent: grantHash(chain.at(-2) ?? child),
-    content: digestOf(canonicalize({ scope, level, audience, depth, task })),
+    document: null,
   }
 }

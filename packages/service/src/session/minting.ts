@@ -4,9 +4,9 @@
  * @clause L1.2, L1.7
  */
 import { fail, isNodeError, type Grant } from '@csb/core'
-import { grantHash, hasGrant, hexOf, takePass, taintLease, taintOf } from '@csb/authority'
-import type { Transaction } from '@csb/store'
-import type { Wish } from '../gate/subjects.ts'
+import { grantHash, hasGrant, takePass, taintLease, taintOf } from '@csb/authority'
+import type { Transaction, View } from '@csb/store'
+import { wishDigest, type Wish } from '../gate/wishes.ts'
 import { askGate, subjectIfThere } from '../gate/gates.ts'
 import { homeOf, type Context, type Effect } from '../operation.ts'
 import { isOwner, isSession } from './session.ts'
@@ -15,13 +15,14 @@ import { labelOfSession } from './taint.ts'
 /**
  * Write what makes authority for somebody else. A tainted session is sent to the owner first, with a card that shows
  * the wish and what taints it; approved, the same wish of the same lease is granted once.
- * @param wishOf what a card shows of it; the same as long as the same is asked for: no times, no chance in it
+ * @param wishOf what a card shows of it, as it is in the batch that makes it: the same as long as the same is asked for
+ *   and what goes along is the same, no times, no chance in it
  * @throws GATE_REQUIRED with the card
  * @clause L1.2, L1.7
  */
 export async function mintThroughGate<T>(
   context: Context,
-  wishOf: () => Wish,
+  wishOf: (view: View) => Wish,
   mint: (tx: Transaction) => Promise<T> | T,
   effect: (value: T) => Effect,
 ): Promise<T> {
@@ -38,7 +39,7 @@ export async function mintThroughGate<T>(
     )
   } catch (error) {
     if (!isNodeError(error, 'GATE_REQUIRED')) throw error
-    return askGate(context, { kind: 'mint', home: homeOf({}, context), lease: leaseHash, wish: wishOf() })
+    return askGate(context, { kind: 'mint', home: homeOf({}, context), lease: leaseHash, wish: wishOf(context.view) })
   }
 }
 
@@ -87,13 +88,14 @@ async function mayMint(
   tx: Transaction,
   context: Context,
   lease: string,
-  wishOf: () => Wish,
+  wishOf: (view: View) => Wish,
 ): Promise<string | undefined> {
+  // what it takes to say what is wished for may be read from outside
+  const wish = wishDigest(wishOf(tx))
   taintLease(tx, lease, context.outside)
   const isGated = context.principal.lease?.gates?.includes('mint') === true
   if (taintOf(tx, lease) === undefined && !isGated) return undefined
   const recompute = (request: Parameters<typeof subjectIfThere>[2]) => subjectIfThere(context, tx, request)
-  const passFor = { lease, wish: `sha256:${hexOf(wishOf())}` }
-  const card = await takePass(tx, passFor, { now: context.clock.now(), recompute })
+  const card = await takePass(tx, { lease, wish }, { now: context.clock.now(), recompute })
   return card?.id ?? fail('GATE_REQUIRED')
 }
