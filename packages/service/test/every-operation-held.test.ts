@@ -1,0 +1,104 @@
+/** Every operation while something stands against writing: the record is held, or a run has no young word on its right. */
+import { describe, expect, test } from 'vitest'
+import { fail, newId } from '@csb/core'
+import { holdRecord, signCheckpoint } from '@csb/authority'
+import type { Caller } from '../src/index.ts'
+import { NOW } from './house.ts'
+import { LEASED, refused, unlike, wrong } from './every-operation-checks.ts'
+import { EVERYTHING, ask, changed, contentOf, createWorld, session, type World } from './every-operation-rig.ts'
+import type { Row } from './every-operation-rows.ts'
+
+/** These answer without changing anything here or telling anybody anything. */
+const ASKING = ['agents.getTask', 'agents.listTasks', 'agents.find', 'peers.dial', 'agents.subscribe']
+
+const changes = ({ operation, kind }: Row): boolean =>
+  operation === 'files.export' ||
+  operation === 'agents.stream' ||
+  (!ASKING.includes(operation) && kind !== 'read' && kind !== 'stream')
+
+/** A run that may do everything, and the moment from which nobody confirms what it rests on. */
+async function runIn({ house }: World) {
+  const task = newId('task', NOW)
+  const caller = await house.leased({ ...EVERYTHING, max_children: 0 }, { type: 'single', task, maxDepth: 0 })
+  const goStale = () =>
+    house.parts.runs.active.set(task, {
+      agent: 'clerk',
+      owner: house.owner.did,
+      origin: null,
+      scope: [],
+      heldBy: [],
+      checkWriting: () => fail('GRANT_INVALID', { reason: 'revocation_stale' }),
+      abort: new AbortController(),
+    })
+  return { caller, goStale }
+}
+
+describe('L1.3 a run whose right nobody has confirmed lately', () => {
+  test('L1.3 changes nothing and tells nobody anything, by any operation', async () => {
+    const world = await createWorld()
+    const found = await wrong(
+      LEASED.filter((row) => row.open === 'lease' && changes(row)),
+      async (row) => {
+        const { caller, goStale } = await runIn(world)
+        const input = await row.input(world, caller)
+        goStale()
+        const said = world.network.heard.length
+        const told = unlike(await refused(world, { ...row, input: () => input }, caller), 'GRANT_INVALID')
+        return world.network.heard.length === said ? told : `${told} something was sent`
+      },
+    )
+    expect(found).toEqual([])
+  })
+
+  test('L1.3 goes on looking', async () => {
+    const world = await createWorld()
+    const found = await wrong(
+      LEASED.filter((row) => !changes(row)),
+      async (row) => {
+        const { caller, goStale } = await runIn(world)
+        const input = await row.input(world, caller)
+        goStale()
+        const { code } = await ask(world, caller, row.operation, input)
+        return code === row.code ? '' : code
+      },
+    )
+    expect(found).toEqual([])
+  })
+})
+
+describe('L1.6 while the record is held', () => {
+  /** As a witness that knows of more entries than there are finds a node that came back from an old backup. */
+  const hold = ({ house, friend, clock }: World) =>
+    house.store.transact((tx) =>
+      holdRecord(tx, {
+        reason: 'shorter',
+        checkpoint: signCheckpoint(0, { size: 99_999, root: 'ab'.repeat(32) }, house.key),
+        witness: friend.key.did,
+        size: 1,
+        at: clock.now(),
+      }),
+    )
+
+  test('L1.6 every operation that changes anything is refused and changes nothing; those that look go on', async () => {
+    const world = await createWorld()
+    const prepared: { row: Row; caller: Caller; input: object; says: readonly unknown[] }[] = []
+    for (const row of LEASED.filter(({ operation }) => operation !== 'record.resume')) {
+      const caller = row.open === 'owner' ? world.house.owning : await session(world)
+      prepared.push({ row, caller, input: await row.input(world, caller), says: row.says?.(world) ?? [] })
+    }
+    await hold(world)
+    const records = (await world.house.records()).length
+    const found: string[] = []
+    for (const { row, caller, input, says } of prepared) {
+      const [before, said] = [await contentOf(world), world.network.heard.length]
+      const { code } = await ask(world, caller, row.operation, input, says)
+      const wanted = changes(row) ? 'RECORD_HELD' : row.code
+      const left = changed(before, await contentOf(world)).filter((one) => !one.startsWith('aj/'))
+      const isSent = world.network.heard.length !== said && changes(row)
+      if (code !== wanted || left.length > 0 || isSent)
+        found.push(`${row.operation}: ${code} instead of ${wanted}, left: ${left.join(' ')}${isSent ? ', sent' : ''}`)
+    }
+    expect(found).toEqual([])
+    expect((await world.house.records()).length).toBe(records)
+  })
+})
