@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { OWNER_PRIVATE, createKeyPair, type KeyPair, type Label } from '@csb/core'
+import { OWNER_PRIVATE, createKeyPair, parseLabel, type KeyPair, type Label } from '@csb/core'
 import { commitFiles, createHome, type Home } from '@csb/files'
-import { createNotes, deleteNote, getNote, renderNote, type Note } from '@csb/memory'
+import { createNotes, deleteNote, getNote, relabelNote, renderNote, type Note } from '@csb/memory'
 import { openStore, type Store } from '@csb/store'
 import { forgetNotes } from '../src/index.ts'
 
@@ -51,6 +51,10 @@ export function nodeOf(store: Store, home: Home, key: KeyPair = createKeyPair())
       const [note] = notes
       if (note === undefined) throw new Error('no note was made')
       return note
+    },
+    relabel: async (id: string, label: string): Promise<void> => {
+      const change = { id, actor: key.did, clearance: ALL, label: parseLabel(label) }
+      await store.transact((tx) => relabelNote(tx, { ...words(), ...change }))
     },
     softDelete: (id: string) =>
       store.transact((tx) => deleteNote(tx, { ...words(), id, actor: key.did, clearance: ALL })),

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { OWNER_PRIVATE, parseLabel, utf8 } from '@csb/core'
+import { createKeyPair, parseLabel, utf8 } from '@csb/core'
 import {
   commitFiles,
   getRef,
@@ -27,7 +27,8 @@ import {
   wordsAt,
 } from './replay.ts'
 
-const bump = (hlc: string): string => (BigInt(`0x${hlc}`) + 65536n).toString(16).padStart(16, '0')
+/** Another node of the owner. */
+const OTHER = createKeyPair().did
 
 describe('what a reader sees of a commit', () => {
   test('L4.2 no name, id, byte or message of a hidden file is in any object of the projection', async () => {
@@ -171,22 +172,44 @@ describe('notes', () => {
     const open = await node.create('everybody may know', parseLabel('public:owner'))
     const secret = await node.create('zz nobody may know', parseLabel('sealed:owner'))
     const head = () => getRef(store.view(), home.id, 'memory')?.commit ?? ''
-    const read = async () => {
-      const seen = (await project(store, home.id, head())) ?? ''
+    const read = async (commit = head()) => {
+      const seen = (await project(store, home.id, commit)) ?? ''
       return everything(store, home.id, seen).text
     }
     expect(await read()).toContain(open.entry.id)
     expect(await read()).not.toContain(secret.entry.id)
-    // raised later: what was seen before is not seen any more
-    const raised = { ...open, label: parseLabel('sealed:owner'), hlc: bump(open.hlc) }
-    await store.transact((tx) => putNotes(tx, { ...node.words(), notes: [raised] }))
+    // raised later: what was seen before is not seen any more, in no commit of before either
+    const before = head()
+    await node.relabel(open.entry.id, 'sealed:owner')
     expect(await read()).not.toContain(open.entry.id)
+    expect(await read(before)).not.toContain(open.entry.id)
+    expect(await read(before)).not.toContain('everybody may know')
     // lowered again: the newest version is seen, the sealed one between is not
-    await store.transact((tx) =>
-      putNotes(tx, { ...node.words(), notes: [{ ...open, label: OWNER_PRIVATE, hlc: bump(bump(open.hlc)) }] }),
-    )
+    await node.relabel(open.entry.id, 'private:owner')
     expect(await read()).toContain(open.entry.id)
     expect(await read()).not.toContain('sealed:owner')
+  })
+
+  test('L4.2 raised by a version from elsewhere, under words that are later here, it is hidden in history too', async () => {
+    const node = await openHome()
+    const { store, home } = node
+    const first = await node.create('everybody may know', parseLabel('public:owner'))
+    const raising = { actor: OTHER, at: first.hlc, label: parseLabel('sealed:owner') }
+    await node.softDelete(first.entry.id)
+    const head = () => getRef(store.view(), home.id, 'memory')?.commit ?? ''
+    const before = head()
+    const read = async (commit: string) =>
+      everything(store, home.id, (await project(store, home.id, commit)) ?? '').text
+    expect(await read(before)).toContain('everybody may know')
+    const raised = {
+      ...first,
+      actor: OTHER,
+      label: raising.label,
+      clock: { written: raising.label, base: null, changes: { [OTHER]: raising } },
+    }
+    await store.transact((tx) => putNotes(tx, { ...node.words(), notes: [raised] }))
+    expect(node.get(first.entry.id)).toMatchObject({ label: raising.label, deletedAt: expect.any(Number) as number })
+    for (const commit of [before, head()]) expect(await read(commit)).not.toContain('everybody may know')
   })
 
   test('L3.4 what was forgotten is a fixed text for everybody, and its name is told only to who could see it', async () => {

@@ -7,12 +7,13 @@ import { fail, formatLabel, fromUtf8, LIMITS, parseLabel, utf8, validate, type L
 import { isObject, parseDate } from './coerce.ts'
 import { readYaml, splitFrontMatter, writeYaml } from './front-matter.ts'
 import { isHlc } from './hlc.ts'
+import { formatClock, labelOfClock, plainClock, readClock, writeClock, type LabelClock } from './label-clock.ts'
 
 /** Members of an entry in the order they are written; `content` is the body. */
 const BEFORE = ['id', 'type', 'level', 'timestamp', 'source', 'tags', 'links'] as const
 const AFTER = ['metadata', 'embedding', 'fault_tolerance', 'link_metadata', 'business_context'] as const
 /** Keys of the front matter that are no members of an entry. */
-const OWN = ['label', 'hlc', 'actor', 'deleted_at', 'foreign'] as const
+const OWN = ['label', 'label_clock', 'hlc', 'actor', 'deleted_at', 'foreign'] as const
 /** Names an unknown member can not bear beside ours; `deleted` is what MEM-005 calls the mark in answers. */
 const TAKEN: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER, ...OWN, 'deleted'])
 const MEMBERS: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER])
@@ -27,6 +28,8 @@ export type Note = {
   /** with its unknown members, which stand in the front matter under their own names */
   readonly entry: Memory
   readonly label: Label
+  /** what was said of the label, and comes to it; omitted where nobody changed it */
+  readonly clock?: LabelClock
   /** 16 hex digits */
   readonly hlc: string
   /** did of the node that wrote this version */
@@ -53,6 +56,18 @@ export function placeForeign(entry: Memory, foreign: Readonly<Record<string, unk
   return { entry: Object.fromEntries(members) as Memory, extra: Object.fromEntries(extra) }
 }
 
+/** What was said of a note's label. */
+export const clockOf = ({ clock, label }: Pick<Note, 'clock' | 'label'>): LabelClock => clock ?? plainClock(label)
+
+/** The same in its one spelling; undefined where nobody changed it. */
+export const spellClock = (note: Pick<Note, 'clock' | 'label'>): string | undefined => formatClock(clockOf(note))
+
+/** The note under a clock, and under the label that it comes to. */
+export function underClock({ clock: _before, ...note }: Note, clock: LabelClock): Note {
+  const label = labelOfClock(clock)
+  return writeClock(clock) === undefined ? { ...note, label } : { ...note, label, clock }
+}
+
 /**
  * @param note entry as {@link normaliseEntry} gives it
  * @returns at most LIMITS.syncNoteBytes
@@ -60,12 +75,16 @@ export function placeForeign(entry: Memory, foreign: Readonly<Record<string, unk
  */
 export function renderNote(note: Note): Uint8Array {
   const { entry, extra } = note
+  const clock = writeClock(clockOf(note))
+  if (clock !== undefined && formatLabel(labelOfClock(clockOf(note))) !== formatLabel(note.label))
+    fail('INTERNAL', { reason: 'a label that its clock does not come to', id: entry.id })
   const unknown = Object.entries(entry).filter(([name]) => !TAKEN.has(name))
   const members = [
     ...pick(entry, BEFORE).map(
       ([name, value]) => [name, name === 'timestamp' ? writeTime(value as number) : value] as const,
     ),
     ['label', formatLabel(note.label)] as const,
+    ...(clock === undefined ? [] : [['label_clock', clock] as const]),
     ['hlc', note.hlc] as const,
     ['actor', note.actor] as const,
     ...(note.deletedAt === null ? [] : [['deleted_at', writeTime(note.deletedAt)] as const]),
@@ -90,7 +109,8 @@ export function parseNote(bytes: Uint8Array): Note {
   const { yaml, body } = splitFrontMatter(text)
   if (yaml === undefined) fail('MALFORMED', { reason: 'no front matter' })
   const {
-    label,
+    label: spelled,
+    label_clock: clock,
     hlc,
     actor,
     deleted_at: deletedAt,
@@ -103,9 +123,11 @@ export function parseNote(bytes: Uint8Array): Note {
   const { id, type, level, ...others } = members
   const content = withoutOne(body.replace(/^\r?\n/, ''), '\n')
   const entry = { id, type, content, level, ...others, timestamp: readTime(others['timestamp']) }
+  const label = parseLabel(spelled)
   return {
     entry: validate('Memory', entry, 'MALFORMED'),
-    label: parseLabel(label),
+    label,
+    ...(clock === undefined ? {} : { clock: readClock(clock, label) }),
     hlc,
     actor,
     deletedAt: deletedAt === undefined ? null : readTime(deletedAt),

@@ -1,18 +1,31 @@
 /**
- * Notes into the tree and out of it, with their index rows, one commit for many. The last writer wins by
- * (hlc, actor, object id), so that all nodes with the same notes have the same tree, whatever came first.
- * Labels and tombstones are judged by the rooms above.
+ * Notes into the tree and out of it, with their index rows, one commit for many. The words of the last writer win by
+ * (hlc, actor), and no version makes a label less strict that it did not see, so that all nodes with the same notes have
+ * the same tree, whatever came first. Who may see or change what is judged by the rooms above, and so are tombstones.
+ * @clause L1.7
  */
-import { commitFiles, getRef, MEMORY, staleProjections, type CommitWords } from '@csb/files'
-import { key, type Transaction, type View } from '@csb/store'
-import { isAhead, observeHlc } from './hlc.ts'
-import { renderNote, type Note } from './note.ts'
+import { PUBLIC, parseLabel } from '@csb/core'
+import { commitFiles, getRef, MEMORY, readBlob, staleProjections, type CommitWords } from '@csb/files'
+import { key, type Transaction } from '@csb/store'
+import { isAhead, nextHlc, observeHlc } from './hlc.ts'
+import { isSameClock, parseClock, plainClock } from './label-clock.ts'
+import { OWNERS, mergeStamps, raised, taken, type Stamp, type Standing } from './merge-notes.ts'
+import { clockOf, parseNote, renderNote, underClock, type Note } from './note.ts'
 import { dropState, getState, oidOf, putState, stateOf, type NoteState } from './states.ts'
 
 /** Which home, and what its commit says of itself. */
 export type WriteWords = CommitWords & { readonly home: string }
 
-export type PutNotes = WriteWords & { readonly notes: readonly Note[] }
+export type PutNotes = WriteWords & {
+  readonly notes: readonly Note[]
+  /** who brings them, and to whose node; default: two nodes of the owner */
+  readonly standing?: Receiving
+}
+
+/** `node`: did of this node, which changes a label where nobody else would be believed in it. */
+export type Receiving = Standing & { readonly node: string }
+
+const OWN: Receiving = { ...OWNERS, node: '' }
 
 export type Put = {
   /** head of the branch `memory` afterwards */
@@ -24,33 +37,53 @@ export type Put = {
   readonly ahead: readonly string[]
 }
 
-type Candidate = { readonly note: Note; readonly bytes: Uint8Array }
-
 /**
  * Take notes in as they are: from another node, or back from an export.
  * @throws TOO_LARGE, INVALID_INPUT, NOT_FOUND, FORGOTTEN where exactly these bytes were forgotten
- * @clause MEM-002.2.1
+ * @clause L1.7, MEM-002.2.1
  */
-export function putNotes(tx: Transaction, { notes, ...words }: PutNotes): Put {
-  const { true: ahead = [], false: timely = [] } = Object.groupBy(notes, ({ hlc }) => `${isAhead(hlc, words.now)}`)
-  return { ...putVersions(tx, words, timely), ahead: ahead.map(({ entry }) => entry.id) }
+export function putNotes(tx: Transaction, { notes, standing = OWN, ...words }: PutNotes): Put {
+  const isEarly = (note: Note): boolean => isAhead(latestOf(note, standing), words.now)
+  const { true: ahead = [], false: timely = [] } = Object.groupBy(notes, (note) => `${isEarly(note)}`)
+  return { ...putVersions(tx, words, timely, standing), ahead: ahead.map(({ entry }) => entry.id) }
 }
 
 /** The same for versions of this node itself, which it takes wherever its clock stands. */
-export function putVersions(tx: Transaction, words: WriteWords, notes: readonly Note[]): Omit<Put, 'ahead'> {
-  const { home } = words
-  const winners = new Map<string, Candidate>()
+export function putVersions(
+  tx: Transaction,
+  words: WriteWords,
+  notes: readonly Note[],
+  standing: Receiving = OWN,
+): Omit<Put, 'ahead'> {
+  const winners = new Map<string, Note>()
   const ignored: string[] = []
   for (const note of notes) {
     const { id } = note.entry
-    const candidate = { note, bytes: renderNote(note) }
-    const rival = winners.get(id)
-    const wins = beatsState(tx, home, candidate, getState(tx, home, id)) && beatsNote(tx, home, candidate, rival)
-    if (!wins || rival !== undefined) ignored.push(id)
-    if (wins) winners.set(id, candidate)
-    observeHlc(tx, note.hlc)
+    observeHlc(tx, latestOf(note, standing))
+    const after = merged(tx, words, { note, staged: winners.get(id), standing })
+    if (after === undefined || winners.has(id)) ignored.push(id)
+    if (after !== undefined) winners.set(id, after)
   }
   return { ...write(tx, words, [...winners.values()]), ignored }
+}
+
+type Coming = { readonly note: Note; readonly staged: Note | undefined; readonly standing: Receiving }
+
+/** What this node holds once it has that version too; undefined where it changes nothing. */
+function merged(tx: Transaction, { home, now }: WriteWords, { note, staged, standing }: Coming): Note | undefined {
+  const theirs = stampOf(note)
+  const state = staged === undefined ? getState(tx, home, note.entry.id) : undefined
+  if (staged === undefined && state === undefined) return underClock(note, taken(theirs, standing))
+  const mine = state === undefined ? stampOf(staged ?? note) : stampIn(state)
+  // what is here is read only where its words matter
+  const here = (): Note => staged ?? parseNote(readBlob(tx, home, state?.oid ?? ''))
+  const isTie = mine.hlc === theirs.hlc && mine.actor === theirs.actor
+  const outcome = mergeStamps(mine, theirs, isTie ? compareWords(here(), note) : 0, standing)
+  const { raise } = outcome
+  const clock =
+    raise === null ? outcome.clock : raised(outcome.clock, raise, { actor: standing.node, at: nextHlc(tx, now) })
+  if (outcome.words === 'mine' && isSameClock(clock, mine.clock)) return undefined
+  return underClock(outcome.words === 'mine' ? here() : note, clock)
 }
 
 /**
@@ -77,10 +110,11 @@ export function removeNotes(
   return { commit, removed: states.map(({ id }) => id) }
 }
 
-function write(tx: Transaction, words: WriteWords, winners: readonly Candidate[]): Pick<Put, 'commit' | 'applied'> {
+function write(tx: Transaction, words: WriteWords, winners: readonly Note[]): Pick<Put, 'commit' | 'applied'> {
   const { home } = words
-  const states = winners.map(({ note, bytes }) => stateOf(note, oidOf(tx, home, bytes)))
-  const changes = winners.map(({ bytes }, at) => ({ path: states[at]?.path ?? '', bytes }))
+  const files = winners.map((note) => ({ note, bytes: renderNote(note) }))
+  const states = files.map(({ note, bytes }) => stateOf(note, oidOf(tx, home, bytes)))
+  const changes = files.map(({ bytes }, at) => ({ path: states[at]?.path ?? '', bytes }))
   const commit = commitOrHead(tx, words, changes)
   for (const state of states) {
     const before = getState(tx, home, state.id)
@@ -111,19 +145,22 @@ function commitOrHead(
   return commitFiles(tx, { ...words, branch: MEMORY, changes }).commit
 }
 
-function beatsState(view: View, home: string, { note, bytes }: Candidate, before: NoteState | undefined): boolean {
-  if (before === undefined) return true
-  return compare(note, before) || (isTie(note, before) && oidOf(view, home, bytes) > before.oid)
+/** The latest reading in a note that is believed. */
+function latestOf({ hlc, clock }: Note, { from }: Standing): string {
+  const changes = from === 'owner' ? Object.values(clock?.changes ?? {}) : []
+  return changes.reduce((last, { at }) => (at > last ? at : last), hlc)
 }
 
-function beatsNote(view: View, home: string, { note, bytes }: Candidate, rival: Candidate | undefined): boolean {
-  if (rival === undefined) return true
-  if (!isTie(note, rival.note)) return compare(note, rival.note)
-  return oidOf(view, home, bytes) > oidOf(view, home, rival.bytes)
+const stampOf = (note: Note): Stamp => ({ hlc: note.hlc, actor: note.actor, clock: clockOf(note) })
+
+const stampIn = (state: NoteState): Stamp => ({
+  hlc: state.hlc,
+  actor: state.actor,
+  clock: parseClock(state.clock, parseLabel(state.label)),
+})
+
+/** Two versions of one (hlc, actor), whatever is said of their labels: no label decides which words stand. */
+function compareWords(a: Note, b: Note): number {
+  const [left, right] = [a, b].map((note) => renderNote(underClock(note, plainClock(PUBLIC))))
+  return Buffer.compare(left ?? new Uint8Array(0), right ?? new Uint8Array(0))
 }
-
-type Version = { readonly hlc: string; readonly actor: string }
-
-const isTie = (a: Version, b: Version): boolean => a.hlc === b.hlc && a.actor === b.actor
-
-const compare = (a: Version, b: Version): boolean => (a.hlc === b.hlc ? a.actor > b.actor : a.hlc > b.hlc)

@@ -8,7 +8,7 @@ import { formatLabel, fromUtf8, isNodeError, type Memory } from '@csb/core'
 import { getHome, getRef, listFiles, MEMORY, readBlob } from '@csb/files'
 import { key, prefix, type Transaction, type View } from '@csb/store'
 import { observeHlc } from './hlc.ts'
-import { parseNote, type Note } from './note.ts'
+import { parseNote, spellClock, type Note } from './note.ts'
 import { notePath, NOTES_FOLDER } from './paths.ts'
 
 /** What the index knows of a note. */
@@ -21,6 +21,8 @@ export type NoteState = {
   readonly actor: string
   /** `level:integrity[:tags]` */
   readonly label: string
+  /** what was said of the label, in its one spelling; omitted where nobody changed it */
+  readonly clock?: string
   readonly level: Memory['level']
   readonly type: Memory['type']
   /** ms since epoch; null where not deleted */
@@ -46,7 +48,20 @@ export async function* listStates(view: View, home: string): AsyncGenerator<Note
 export function stateOf(note: Note, oid: string): NoteState {
   const { id, level, type, timestamp } = note.entry
   const { hlc, actor, deletedAt } = note
-  return { id, path: notePath(id), oid, hlc, actor, label: formatLabel(note.label), level, type, deletedAt, timestamp }
+  const clock = spellClock(note)
+  return {
+    id,
+    path: notePath(id),
+    oid,
+    hlc,
+    actor,
+    label: formatLabel(note.label),
+    ...(clock === undefined ? {} : { clock }),
+    level,
+    type,
+    deletedAt,
+    timestamp,
+  }
 }
 
 /** Stage the rows of a note; `before` are the ones it replaces. */

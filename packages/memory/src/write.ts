@@ -2,13 +2,14 @@
  * What a home does with its own notes: make, delete softly, restore. Each is a new version under this node's
  * name and clock. A note above the writer's clearance is not there.
  */
-import { fail, formatLabel, OWNER_PRIVATE, parseLabel, type Clearance, type Label } from '@csb/core'
+import { fail, formatLabel, joinLabels, OWNER_PRIVATE, parseLabel, type Clearance, type Label } from '@csb/core'
 import type { Transaction } from '@csb/store'
 import { copyJson } from './coerce.ts'
 import { normaliseEntry, type LevelMap } from './entry.ts'
 import type { Warning } from './fields.ts'
 import { nextHlc } from './hlc.ts'
-import { placeForeign, type Note } from './note.ts'
+import { changed, fromOutside, labelOfClock, OUTSIDE, rewritten } from './label-clock.ts'
+import { clockOf, placeForeign, underClock, type Note } from './note.ts'
 import { putVersions, type WriteWords } from './put.ts'
 import { getNote } from './read.ts'
 import { getState } from './states.ts'
@@ -26,6 +27,8 @@ export type CreateNotes = WriteWords & {
   readonly inputs: readonly NoteInput[]
   /** did of this node */
   readonly actor: string
+  /** false: this is a node of somebody else than the home's owner, and what it writes is from outside; default true */
+  readonly ofOwner?: boolean
   readonly levelMap?: LevelMap
   /** `refuse` (default): an id that is here is a CONFLICT; `keep`: it stays as it is, for an import done again */
   readonly existing?: 'refuse' | 'keep'
@@ -41,7 +44,14 @@ export type Created = {
   readonly kept: readonly string[]
 }
 
-export type ChangeNote = WriteWords & { readonly id: string; readonly actor: string; readonly clearance: Clearance }
+export type ChangeNote = WriteWords & {
+  readonly id: string
+  /** did of this node */
+  readonly actor: string
+  readonly clearance: Clearance
+  /** as for {@link CreateNotes} */
+  readonly ofOwner?: boolean
+}
 
 /**
  * Normalise entries, stamp id and clock, and put them with one commit.
@@ -49,7 +59,7 @@ export type ChangeNote = WriteWords & { readonly id: string; readonly actor: str
  * @clause MEM-001.1.3 MEM-001.1.4
  */
 export function createNotes(tx: Transaction, input: CreateNotes): Created {
-  const { inputs, actor, levelMap = {}, existing = 'refuse', ...words } = input
+  const { inputs, actor, levelMap = {}, existing = 'refuse', ofOwner = true, ...words } = input
   const made = new Map<string, { note: Note; warnings: readonly Warning[] }>()
   const kept: string[] = []
   for (const { entry: given, label = OWNER_PRIVATE, extra = {} } of inputs) {
@@ -60,7 +70,7 @@ export function createNotes(tx: Transaction, input: CreateNotes): Created {
       continue
     }
     // a label with a tag that has no spelling becomes the most restrictive, here as when it is read back
-    const spelled = parseLabel(formatLabel(label))
+    const spelled = parseLabel(formatLabel(ofOwner ? label : joinLabels([label, OUTSIDE])))
     const note = {
       ...placeForeign(entry, copyJson(extra) as Readonly<Record<string, unknown>>),
       label: spelled,
@@ -81,7 +91,7 @@ export function createNotes(tx: Transaction, input: CreateNotes): Created {
  * @clause MEM-005.5.2
  */
 export function deleteNote(tx: Transaction, change: ChangeNote): { readonly note: Note; readonly commit: string } {
-  return newVersion(tx, change, (note) => (note.deletedAt === null ? { ...note, deletedAt: change.now } : note))
+  return newVersion(tx, change, (note) => (note.deletedAt === null ? written(note, change.now) : note))
 }
 
 /**
@@ -90,31 +100,47 @@ export function deleteNote(tx: Transaction, change: ChangeNote): { readonly note
  * @clause MEM-005.5.2
  */
 export function restoreNote(tx: Transaction, change: ChangeNote): { readonly note: Note; readonly commit: string } {
-  return newVersion(tx, change, (note) => (note.deletedAt === null ? note : { ...note, deletedAt: null }))
+  return newVersion(tx, change, (note) => (note.deletedAt === null ? note : written(note, null)))
 }
 
+/** Who writes sees the label as it is, and means it for what is written. */
+const written = (note: Note, deletedAt: number | null): Note =>
+  underClock({ ...note, deletedAt }, rewritten(clockOf(note)))
+
 /**
- * Give a note another label. Whether one may be lowered is decided above.
- * @throws NOT_FOUND
- * @clause L3.2
+ * Give a note another label. Whether one may be lowered is decided above. Every node of the owner believes another in
+ * it; anybody else's can only make a label stricter.
+ * @throws NOT_FOUND; DENIED where a node of somebody else would lower it
+ * @clause L1.7, L3.2
  */
 export function relabelNote(
   tx: Transaction,
-  { label, ...change }: ChangeNote & { readonly label: Label },
+  { label: asked, ...change }: ChangeNote & { readonly label: Label },
 ): { readonly note: Note; readonly commit: string } {
-  return newVersion(tx, change, (note) =>
-    formatLabel(note.label) === formatLabel(label) ? note : { ...note, label: parseLabel(formatLabel(label)) },
-  )
+  const label = parseLabel(formatLabel(asked))
+  return newVersion(tx, change, (note, hlc) => {
+    if (formatLabel(note.label) === formatLabel(label)) return note
+    const clock = clockOf(note)
+    if (change.ofOwner ?? true) return underClock(note, changed(clock, { actor: change.actor, at: hlc(), label }))
+    const given = { ...clock, written: joinLabels([label, OUTSIDE]) }
+    if (formatLabel(labelOfClock(given)) !== formatLabel(given.written))
+      fail('DENIED', { reason: "only the owner's nodes make a label less strict", id: note.entry.id })
+    return underClock(note, given)
+  })
 }
 
+/** @param edit `hlc` gives the reading of the new version */
 function newVersion(
   tx: Transaction,
-  { id, actor, clearance, ...words }: ChangeNote,
-  edit: (note: Note) => Note,
+  { id, actor, clearance, ofOwner = true, ...words }: ChangeNote,
+  edit: (note: Note, hlc: () => string) => Note,
 ): { note: Note; commit: string } {
   const before = getNote(tx, words.home, id, clearance, { includeDeleted: true })
-  const after = edit(before)
-  const note = after === before ? before : { ...after, hlc: nextHlc(tx, words.now), actor }
+  let given: string | undefined
+  const hlc = () => (given ??= nextHlc(tx, words.now))
+  const edited = edit(before, hlc)
+  const after = edited === before || ofOwner ? edited : underClock(edited, fromOutside(clockOf(edited)))
+  const note = after === before ? before : { ...after, hlc: hlc(), actor }
   const { commit } = putVersions(tx, words, note === before ? [] : [note])
   return { note, commit }
 }

@@ -16,6 +16,7 @@ import {
 import type { ReadEntry, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
+import { readHere } from './session/foreign-home.ts'
 import { chargeCall } from './session/metering.ts'
 import { authorize, checkActing, checkStanding, identify } from './session/standing.ts'
 import { heard, keepTaint, refuseOutside } from './session/taint.ts'
@@ -114,7 +115,8 @@ function createContext(
   const reads = parts.runs.reads.get(run) ?? createRunReads()
   const listed = () => ({ reads: reads.reads, readGroups: reads.groups(parts.store.view()) })
   const outside: ReadEntry[] = []
-  const noteRead = (entry: ReadEntry) => {
+  const noteRead = (noted: ReadEntry) => {
+    const entry = readHere(parts, parts.store.view(), noted)
     if (isExternal(entry)) outside.push(entry)
     reads.noteRead(entry)
   }

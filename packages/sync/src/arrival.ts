@@ -1,11 +1,12 @@
 /**
  * Taking in what a session brought, within the right of who brought it: tombstones first, then notes, then what is
- * to be let go of. The right to write at all is the session's to ask; here each single note is looked at.
- * @clause L4.2, L4.3
+ * to be let go of. The right to write at all is the session's to ask; here each single note is looked at. Of labels only
+ * a node of the owner is believed: what anybody else brings is from outside, and makes no label less strict.
+ * @clause L1.7, L4.2, L4.3
  */
 import { EVERY_TAG, type Clearance } from '@csb/core'
 import { applyTombstones, isVisible, putRemembered } from '@csb/guard'
-import { getState, removeNotes, type Note, type WriteWords } from '@csb/memory'
+import { getState, removeNotes, type Note, type Standing, type WriteWords } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 
 export type Arrival = {
@@ -18,17 +19,27 @@ export type Arrival = {
 export type TakeIn = Omit<WriteWords, 'message'> & {
   /** what the sender may see of this home here */
   readonly seen: Clearance | undefined
+  /** did of this node */
+  readonly node: string
+  /** whether it is a node of the home's owner */
+  readonly ofOwner: boolean
 }
+
+/** Who may see everything and write is a node of the owner: there is nothing that it could not do to the home itself. */
+export const standingOf = (seen: Clearance | undefined, ofOwner: boolean): Standing => ({
+  from: seesEverything(seen) ? 'owner' : 'other',
+  here: ofOwner ? 'owner' : 'other',
+})
 
 /**
  * Stage one page of what came.
  * @returns how many of them were new here, and the head of the branch `memory` where it moved
  * @throws MALFORMED, DENIED for a tombstone that is none or is not of this home
- * @clause L4.2, L4.3
+ * @clause L1.7, L3.2, L4.2, L4.3
  */
 export async function takeArrival(
   tx: Transaction,
-  { seen, ...words }: TakeIn,
+  { seen, node, ofOwner, ...words }: TakeIn,
   arrival: Arrival,
 ): Promise<{ readonly count: number; readonly commit?: string }> {
   const { home } = words
@@ -42,7 +53,8 @@ export async function takeArrival(
   }
   const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, seen, entry.id))
   if (notes.length > 0) {
-    const done = putRemembered(tx, { ...words, notes, message: `take in ${notes.length} notes` })
+    const standing = { ...standingOf(seen, ofOwner), node }
+    const done = putRemembered(tx, { ...words, notes, standing, message: `take in ${notes.length} notes` })
     count += done.applied.length
     if (done.applied.length > 0) commit = done.commit
   }
@@ -68,5 +80,8 @@ function mayChange(view: View, home: string, seen: Clearance | undefined, id: st
 function mayForget(view: View, home: string, seen: Clearance | undefined, tombstone: unknown): boolean {
   const id = String((tombstone as { id?: unknown } | null)?.id)
   if (getState(view, home, id) !== undefined) return mayChange(view, home, seen, id)
-  return seen?.level === 'sealed' && seen.tags.includes(EVERY_TAG)
+  return seesEverything(seen)
 }
+
+const seesEverything = (seen: Clearance | undefined): boolean =>
+  seen?.level === 'sealed' && seen.tags.includes(EVERY_TAG)

@@ -9,8 +9,8 @@ import { LIMITS, fail, isId } from '@csb/core'
 /** One compartment: all live and softly deleted notes with exactly this label. Equal roots mean equal sets. */
 export type CompartmentSummary = { readonly label: string; readonly count: number; readonly root: string }
 
-/** `[note id, hlc, actor did, blob oid]` */
-export type Row = readonly [id: string, hlc: string, actor: string, oid: string]
+/** `[note id, hlc, actor did, blob oid]`, and where its label was changed the clock of that in its one spelling */
+export type Row = readonly [id: string, hlc: string, actor: string, oid: string, clock?: string]
 
 export type SyncMessage =
   | { readonly type: 'hello'; readonly compartments: readonly CompartmentSummary[]; readonly tombstones: string }
@@ -84,8 +84,11 @@ const isTombstone = (value: unknown): boolean => typeof value === 'object' && va
 const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
   Array.isArray(value) && value.length <= LIMITS.syncPageRows && value.every(isItem)
 
-const isRow = (value: unknown): boolean =>
-  Array.isArray(value) && value.length === 4 && isNoteId(value[0]) && value.every(isText)
+function isRow(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length < 4 || value.length > 5 || !isNoteId(value[0])) return false
+  const [, , , , clock] = value as unknown[]
+  return value.slice(0, 4).every(isText) && (clock === undefined || isNoteText(clock))
+}
 
 function isSummary(value: unknown): boolean {
   const { label, count, root } = (value ?? {}) as Partial<CompartmentSummary>

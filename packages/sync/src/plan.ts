@@ -2,9 +2,9 @@
  * What one side makes of the other's lists: which notes it asks for, and which ids the other is to let go.
  * @clause L4.2, L4.3
  */
-import { LIMITS, fail, type Clearance } from '@csb/core'
+import { LIMITS, fail, isNodeError, parseLabel, type Clearance } from '@csb/core'
 import { getTombstone, isVisible } from '@csb/guard'
-import { getState } from '@csb/memory'
+import { getState, isNews, parseClock, type LabelClock, type NoteState, type Standing } from '@csb/memory'
 import type { View } from '@csb/store'
 import type { Row } from './messages.ts'
 
@@ -24,10 +24,11 @@ export type Planning = {
   readonly clearance: Clearance
   /** whether it may change this home here */
   readonly accepts: boolean
+  readonly standing: Standing
 }
 
 /** A plan that grows by one page of rows at a time. */
-export function createPlanner({ home, clearance, accepts }: Planning) {
+export function createPlanner({ home, clearance, accepts, standing }: Planning) {
   const plan: Plan = { wanted: new Map(), withdraw: [] }
   const seen = new Set<string>()
 
@@ -40,7 +41,8 @@ export function createPlanner({ home, clearance, accepts }: Planning) {
     const label = tombstone?.label ?? own?.label
     if (label !== undefined && !isVisible(clearance, label)) plan.withdraw.push(id)
     else if (tombstone !== undefined) return
-    else if (accepts && (own === undefined || isNewer(row, own))) plan.wanted.set(id, { row, label: listedUnder })
+    else if (accepts && (own === undefined || isWanted(own, row, listedUnder, standing)))
+      plan.wanted.set(id, { row, label: listedUnder })
   }
 
   return {
@@ -57,7 +59,22 @@ export function createPlanner({ home, clearance, accepts }: Planning) {
   }
 }
 
-/** Last writer wins by (hlc, actor, oid), as in the memory room. */
-function isNewer([, hlc, actor, oid]: Row, than: { hlc: string; actor: string; oid: string }): boolean {
-  return [hlc, actor, oid].join(' ') > [than.hlc, than.actor, than.oid].join(' ')
+/** Would that version change what is here? As the memory room merges them. */
+function isWanted(own: NoteState, row: Row, listedUnder: string, standing: Standing): boolean {
+  const [, hlc, actor, oid] = row
+  if (oid === own.oid) return false
+  const mine = { hlc: own.hlc, actor: own.actor, clock: parseClock(own.clock, parseLabel(own.label)) }
+  if (isNews(mine, { hlc, actor, clock: clockIn(row, listedUnder) }, standing)) return true
+  // two versions under one clock reading, alike in all that a row says: their words decide
+  return hlc === own.hlc && actor === own.actor && listedUnder === own.label && row[4] === own.clock
+}
+
+/** @throws PEER_MISBEHAVED */
+function clockIn(row: Row, listedUnder: string): LabelClock {
+  try {
+    return parseClock(row[4], parseLabel(listedUnder))
+  } catch (error) {
+    if (isNodeError(error, 'MALFORMED')) fail('PEER_MISBEHAVED', { reason: 'not a label clock', id: row[0] }, error)
+    throw error
+  }
 }

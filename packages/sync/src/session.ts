@@ -16,9 +16,9 @@ import {
 } from '@csb/core'
 import { readBlob } from '@csb/files'
 import { isForgotten } from '@csb/guard'
-import { getState, oidOf, parseNote, renderNote, type Note } from '@csb/memory'
+import { getState, oidOf, parseNote, renderNote, spellClock, type Note } from '@csb/memory'
 import type { Store } from '@csb/store'
-import type { Arrival } from './arrival.ts'
+import { standingOf, type Arrival } from './arrival.ts'
 import { expectMessage, type CompartmentSummary } from './messages.ts'
 import { pagesOf, receivePages, sendPages, type Port } from './pages.ts'
 import { createPlanner, type Listed, type Plan } from './plan.ts'
@@ -31,6 +31,8 @@ export type SyncSide = {
   clearanceOfPeer(): Clearance | undefined
   /** May the other side change this home here? Asked again before everything that is stored. */
   mayPeerWrite(): boolean
+  /** Is this a node of the home's owner? */
+  readonly ofOwner: boolean
   /** Store what came, record it, and answer how many of them were new. */
   apply(arrival: Arrival): Promise<number>
 }
@@ -83,7 +85,9 @@ async function converse(port: Port, side: SyncSide): Promise<SyncReport> {
   }
 
   const labels = differing(summarize(mine), theirs.compartments)
-  const planner = createPlanner({ home, clearance: clearance(side), accepts: side.mayPeerWrite() })
+  const seen = clearance(side)
+  const standing = standingOf(seen, side.ofOwner)
+  const planner = createPlanner({ home, clearance: seen, accepts: side.mayPeerWrite(), standing })
   const { plan } = planner
   await both(
     sendLists(port, mine, labels),
@@ -275,8 +279,12 @@ function checkNote(text: string, { store, home }: SyncSide, wanted: Map<string, 
   wanted.delete(id)
   const { row, label } = asked
   if (fromUtf8(renderNote(note)) !== text) fail('PEER_MISBEHAVED', { reason: 'not the canonical form of a note', id })
-  const [, hlc, actor, oid] = row
-  const isListed = note.hlc === hlc && note.actor === actor && oidOf(store.view(), home, utf8(text)) === oid
+  const [, hlc, actor, oid, clock] = row
+  const isListed =
+    note.hlc === hlc &&
+    note.actor === actor &&
+    spellClock(note) === clock &&
+    oidOf(store.view(), home, utf8(text)) === oid
   if (!isListed || label !== formatLabel(note.label)) fail('PEER_MISBEHAVED', { reason: 'not what was listed', id })
   return note
 }

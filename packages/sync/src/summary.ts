@@ -51,4 +51,6 @@ export function rootOf(rows: readonly Row[]): string {
   return digestOf(sorted.map((row) => digestOf(canonicalize(row))).join('\n'))
 }
 
-const rowOf = (state: NoteState): Row => [state.id, state.hlc, state.actor, state.oid]
+function rowOf({ id, hlc, actor, oid, clock }: NoteState): Row {
+  return clock === undefined ? [id, hlc, actor, oid] : [id, hlc, actor, oid, clock]
+}

@@ -79,6 +79,7 @@ describe('a peer that does not keep to the protocol is refused', () => {
   test.each([
     ['of another label', list([row], { label: 'private:owner' })],
     ['with a row that is too short', list([[id, '0']])],
+    ['with a row that is too long', list([[...row, '{"base":"public:owner"}', 'x']])],
     ['with an id that is none', list([['../../etc/passwd', '0', 'x', 'y']])],
     ['with a member that is no text', list([[id, 5, 'x', 'y']])],
     ['with more rows than a page', list(Array.from({ length: LIMITS.syncPageRows + 1 }, () => row))],
@@ -149,6 +150,29 @@ describe('a note that is not what was asked for leaves nothing behind', () => {
     const session = talk(hello(compartments('public:owner')), list, nothing, notes([other.text, change(text)]))
     await expect(session).rejects.toMatchObject(misbehaved)
     expect(nas.tree()).toBe(before)
+    expect(await nas.states()).toEqual([])
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no JSON', 'private'],
+    ['no change and no beginning', '{}'],
+    ['another member', '{"more":1}'],
+    ['a time that is none', '{"changes":{"did:key:z6Mk":"yesterday"}}'],
+    ['another label than it was listed under', '{"base":"sealed:owner"}'],
+  ])('listed with a label clock that says %s', async (_name, clock) => {
+    const other = await foreign('good')
+    const { note, row } = other
+    await nas.create('mine', 'public:owner', note.entry.id)
+    const listed: Row = [row[0], row[1], row[2], row[3], clock]
+    await expect(sending(listed, 'public:owner')).rejects.toMatchObject(misbehaved)
+    expect(nas.note(note.entry.id).entry.content).toBe('mine')
+  })
+
+  test('listed with one label clock and bearing another', async () => {
+    const { text, row } = await foreign('good')
+    const listed: Row = [row[0], row[1], row[2], row[3], `{"changes":{"${row[2]}":"${row[1]}"}}`]
+    await expect(sending(listed, 'public:owner', notes([text]))).rejects.toMatchObject(misbehaved)
     expect(await nas.states()).toEqual([])
   })
 

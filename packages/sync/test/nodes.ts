@@ -14,7 +14,17 @@ import {
 } from '@csb/core'
 import { createHome, getRef, listFiles, readCommit } from '@csb/files'
 import { forgetNotes, getTombstone, listTombstones } from '@csb/guard'
-import { deleteNote, getNote, listStates, nextHlc, putNotes, type Note, type NoteState } from '@csb/memory'
+import {
+  deleteNote,
+  getNote,
+  listStates,
+  nextHlc,
+  putNotes,
+  relabelNote,
+  removeNotes,
+  type Note,
+  type NoteState,
+} from '@csb/memory'
 import { openStore, type Store } from '@csb/store'
 import { syncSession, takeArrival, type SyncReport } from '../src/index.ts'
 import type { SyncSide } from '../src/session.ts'
@@ -33,9 +43,12 @@ export type Node = {
   readonly name: string
   readonly key: KeyPair
   readonly store: Store
+  readonly ofOwner: boolean
   readonly create: (content: string, label?: string, id?: string) => Promise<string>
   readonly rewrite: (id: string, content: string) => Promise<void>
   readonly relabel: (id: string, label: string) => Promise<void>
+  /** write a version that no honest node would */
+  readonly forge: (id: string, edit: (note: Note) => Note) => Promise<void>
   readonly softDelete: (id: string) => Promise<void>
   readonly forget: (id: string) => Promise<void>
   readonly note: (id: string) => Note
@@ -49,12 +62,17 @@ export type Node = {
   readonly close: () => Promise<void>
 }
 
-export async function createNode(name: string, owner: string): Promise<Node> {
+/** @param ofOwner whether it is a node of the home's owner */
+export async function createNode(name: string, owner: string, ofOwner = true): Promise<Node> {
   const folder = await mkdtemp(join(tmpdir(), 'csb-sync-'))
   const store = await openStore(join(folder, 'db'))
   const key = createKeyPair()
   await store.transact((tx) => createHome(tx, { id: HOME, owner, origin: owner, hash: 'sha256', now: NOW }))
   const words = () => ({ home: HOME, author: { name, did: key.did }, message: 'test', trailers: {}, now: tick() })
+
+  const mine = { actor: key.did, clearance: ALL, ofOwner }
+  /** who is no node of the owner writes from outside */
+  const own = (label: Label): Label => (ofOwner ? label : { ...label, integrity: 'external' })
 
   const put = async (noteOf: (hlc: string) => Note): Promise<string> => {
     let id = ''
@@ -82,22 +100,31 @@ export async function createNode(name: string, owner: string): Promise<Node> {
     create: (content, label = 'public:owner', id = newId('memory', tick())) =>
       put((hlc) => ({
         entry: { id, type: 'lesson', level: 'warm', content, timestamp: NOW },
-        label: parseLabel(label),
+        label: own(parseLabel(label)),
         hlc,
         actor: key.did,
         deletedAt: null,
         extra: {},
       })),
+    ofOwner,
     rewrite: async (id, content) => {
       const before = note(id)
-      await put((hlc) => ({ ...before, entry: { ...before.entry, content }, hlc, actor: key.did }))
+      // whoever writes sees the label as it is
+      const label = own(before.label)
+      const clock = { ...(before.clock ?? { base: before.label, changes: {} }), written: label }
+      await put((hlc) => ({ ...before, label, clock, entry: { ...before.entry, content }, hlc, actor: key.did }))
     },
     relabel: async (id, label) => {
+      await store.transact((tx) => relabelNote(tx, { ...words(), ...mine, id, label: parseLabel(label) }))
+    },
+    forge: async (id, edit) => {
+      // gone and back: nothing of its own stands in the way of what it says
       const before = note(id)
-      await put((hlc) => ({ ...before, label: parseLabel(label), hlc, actor: key.did }))
+      await store.transact((tx) => removeNotes(tx, { ...words(), ids: [id] }))
+      await put((hlc) => ({ ...edit(before), hlc, actor: key.did }))
     },
     softDelete: async (id) => {
-      await store.transact((tx) => deleteNote(tx, { ...words(), id, actor: key.did, clearance: ALL }))
+      await store.transact((tx) => deleteNote(tx, { ...words(), ...mine, id }))
     },
     forget: async (id) => {
       await store.transact((tx) => forgetNotes(tx, { ...words(), ids: [id], reason: 'asked to', key }))
@@ -129,6 +156,7 @@ export const sideOf = (node: Node, rights: () => Rights): SyncSide => ({
   home: HOME,
   clearanceOfPeer: () => rights().clearance,
   mayPeerWrite: () => rights().mayWrite,
+  ofOwner: node.ofOwner,
   apply: (arrival) =>
     node.store
       .transact((tx) =>
@@ -140,6 +168,8 @@ export const sideOf = (node: Node, rights: () => Rights): SyncSide => ({
             trailers: {},
             now: tick(),
             seen: rights().clearance,
+            node: node.key.did,
+            ofOwner: node.ofOwner,
           },
           arrival,
         ),

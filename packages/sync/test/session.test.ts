@@ -18,7 +18,7 @@ beforeEach(async () => {
   const owner = createKeyPair().did
   nas = await createNode('nas', owner)
   laptop = await createNode('laptop', owner)
-  friend = await createNode('friend', owner)
+  friend = await createNode('friend', owner, false)
   nodes.push(nas, laptop, friend)
 })
 

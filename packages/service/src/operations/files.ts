@@ -30,6 +30,7 @@ import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitShown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
+import { labelHere } from '../session/foreign-home.ts'
 import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -164,7 +165,7 @@ export const filesOperations: readonly Operation[] = [
           oid: item.kind === 'file' ? (item.oid ?? null) : null,
         }),
       }))
-      const open = withoutOutside(context, labelled, ({ label }) => label)
+      const open = withoutOutside(context, labelled, ({ label }) => labelHere(context, context.view, home, label))
       const shown = shownOf(open, (item) => isShown(context, input, item))
       // a name is content too
       for (const { path, oid = '', label } of shown) takeIn(context, { home, path, oid, label })

@@ -9,6 +9,7 @@ import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
 import { getNote, getState, relabelNote } from '@csb/memory'
 import { known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
+import { isOfOwner } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 
@@ -78,8 +79,12 @@ async function labelNote(context: Context, input: OfNote) {
   const { id } = input
   const label = parseLabel(input.label)
   const before = getNote(context.view, home, id, context.clearance)
-  if (isLowered({ label_old: formatLabel(before.label), label_new: formatLabel(label) }))
+  if (isLowered({ label_old: formatLabel(before.label), label_new: formatLabel(label) })) {
+    // whoever decides on it here, no other node would follow
+    if (!isOfOwner(context, context.view, home))
+      fail('DENIED', { home, id, reason: "only the owner's nodes make a label less strict" })
     return askGate(context, { kind: 'lower-label', home, note: id, label: formatLabel(label) })
+  }
   return context.write(
     (tx) => {
       // what is above the note's label now may be below the one it was given meanwhile
@@ -92,6 +97,7 @@ async function labelNote(context: Context, input: OfNote) {
         label,
         clearance: context.clearance,
         actor: context.key.did,
+        ofOwner: isOfOwner(context, tx, home),
         author: authorOf(context),
         message: 'label a note',
         trailers: trailersOf(context),

@@ -16,6 +16,7 @@ import {
   type Note,
 } from '@csb/memory'
 import { authorOf, trailersOf } from '../session/authorship.ts'
+import { isOfOwner, labelHere } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
 import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import {
@@ -103,6 +104,7 @@ async function create(context: Context, home: string, items: readonly Item[], ex
           })),
         existing,
         actor: context.key.did,
+        ofOwner: isOfOwner(context, tx, home),
         author: authorOf(context),
         message: items.length === 1 ? 'remember a note' : `remember ${items.length} notes`,
         trailers: trailersOf(context),
@@ -179,7 +181,8 @@ export const memoryOperations: readonly Operation[] = [
       const reached = items.filter(({ entry }) =>
         reaches(context, { ...own, action: 'read', path: `/${notePath(entry.id)}` }),
       )
-      const told = withoutOutside(context, reached, ({ label }) => label)
+      const home = homeOf(input, context)
+      const told = withoutOutside(context, reached, ({ label }) => labelHere(context, context.view, home, label))
       return { items: told.map(shown), next_cursor: next }
     },
   },
@@ -228,6 +231,7 @@ async function change(context: Context, input: Named, verb: string, work: typeof
         id: input.id,
         clearance: context.clearance,
         actor: context.key.did,
+        ofOwner: isOfOwner(context, tx, home),
         author: authorOf(context),
         message: `${verb} a note`,
         trailers: trailersOf(context),

@@ -9,6 +9,7 @@ import { createHome, findHome, getRef, type Home } from '@csb/files'
 import { syncSession, takeArrival, type Arrival, type SyncReport } from '@csb/sync'
 import { key, prefix, tail } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
+import { isOfOwner } from '../session/foreign-home.ts'
 import { chainsShownBy, credentialOf, peerRights } from '../session/credentials.ts'
 import { refreshStatuses, statusesFor, whileFresh } from '../revocation/freshness.ts'
 import { finishForgetting } from '../gate/forgetting.ts'
@@ -160,6 +161,7 @@ async function runSession(
       home: home.id,
       clearanceOfPeer: () => rights().clearance,
       mayPeerWrite: () => rights().mayWrite,
+      ofOwner: isOfOwner(context, store.view(), home.id),
       apply: (arrival) => apply(context, { did, home: home.id, seen: rights().clearance }, arrival),
     }),
   )
@@ -181,9 +183,9 @@ type From = {
 
 /** One page of what came: state and record in one batch. */
 async function apply(context: Context, { did, home, seen }: From, arrival: Arrival): Promise<number> {
-  const words = { home, seen, author: authorOf(context), trailers: trailersOf(context), now: context.clock.now() }
+  const words = { home, author: authorOf(context), trailers: trailersOf(context), now: context.clock.now() }
   const done = await context.write(
-    (tx) => takeArrival(tx, words, arrival),
+    (tx) => takeArrival(tx, { ...words, seen, node: context.key.did, ofOwner: isOfOwner(context, tx, home) }, arrival),
     ({ count, commit }) => ({ from: did, home, count, ...(commit === undefined ? {} : { commit }) }),
   )
   return done.count

@@ -8,6 +8,7 @@ import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
 import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf, type Export } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
+import { readHere } from './foreign-home.ts'
 import { isSession } from './session.ts'
 import { heard, refuseOutside } from './taint.ts'
 import type { Context } from '../operation.ts'
@@ -73,6 +74,7 @@ function takeInCommit(context: Context, home: string, branch: string, commit: st
 }
 
 /** Taint the session with one thing that it is shown, though it did not read it. */
-export function takeIn({ clearance, outside }: Context, entry: ReadEntry): void {
+export function takeIn({ clearance, outside, identity, store }: Context, shown: ReadEntry): void {
+  const entry = readHere({ identity }, store.view(), shown)
   if (entry.label.integrity === 'external' && dominates(clearance, entry.label)) outside.push(entry)
 }

@@ -1,0 +1,287 @@
+/** Versions of one note that did not know of each other: what comes together is the same everywhere and never less strict than it may be. */
+import { fail, formatLabel, fromUtf8, joinLabels, LEVELS, newId, parseLabel, PUBLIC, type Label } from '@csb/core'
+import type { Store } from '@csb/store'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseClock, plainClock } from '../src/label-clock.ts'
+import { parseNote, renderNote, spellClock, type Note } from '../src/note.ts'
+import { putNotes, type Receiving } from '../src/put.ts'
+import { getNote } from '../src/read.ts'
+import { getState } from '../src/states.ts'
+import { createNotes, deleteNote, relabelNote, restoreNote } from '../src/write.ts'
+import { DID, noteOf, NOW, openHome, OTHER, words } from './support.ts'
+
+const THIRD = 'did:key:z6MkfSNFHcD2WVSsUr3BSnBh4NaNU1EHZb5kahfDfCNjWEgi'
+const DIDS = [DID, OTHER, THIRD]
+const clearance = { level: 'sealed', tags: ['*'] } as const
+
+type Place = { readonly store: Store; readonly home: string; readonly did: string }
+
+const places = (): Promise<Place[]> => Promise.all(DIDS.map(async (did) => ({ ...(await openHome()), did })))
+const note = ({ store, home }: Place, id: string): Note =>
+  getNote(store.view(), home, id, clearance, { includeDeleted: true })
+const bytes = (place: Place, id: string): string => fromUtf8(renderNote(note(place, id))) ?? ''
+const label = (place: Place, id: string): string => formatLabel(note(place, id).label)
+const put = ({ store, home }: Place, notes: readonly Note[], standing?: Receiving) =>
+  store.transact((tx) => putNotes(tx, { ...words, home, notes, ...(standing === undefined ? {} : { standing }) }))
+const give = (from: Place, to: Place, id: string) => put(to, [note(from, id)])
+
+const create = async ({ store, home, did }: Place, spelled = 'private:owner') => {
+  const input = { entry: { content: 'tea is hot' }, label: parseLabel(spelled) }
+  const made = await store.transact((tx) => createNotes(tx, { ...words, home, actor: did, inputs: [input] }))
+  return made.notes[0]?.entry.id ?? ''
+}
+/** Write it anew under the label it has. */
+const edit = ({ store, home, did }: Place, id: string, now = NOW) =>
+  store.transact((tx) => {
+    const change = { ...words, home, id, actor: did, clearance, now }
+    return getState(tx, home, id)?.deletedAt === null ? deleteNote(tx, change) : restoreNote(tx, change)
+  })
+const relabel = ({ store, home, did }: Place, id: string, spelled: string, now = NOW) =>
+  store.transact((tx) =>
+    relabelNote(tx, { ...words, home, id, actor: did, clearance, now, label: parseLabel(spelled) }),
+  )
+
+/** The same note on two nodes, which then do not meet. */
+async function apart(spelled?: string) {
+  const [one, two, three] = (await places()) as [Place, Place, Place]
+  const id = await create(one, spelled)
+  await give(one, two, id)
+  await give(one, three, id)
+  const meet = async () => {
+    const [left, right] = [note(one, id), note(two, id)]
+    await put(one, [right])
+    await put(two, [left])
+    expect(bytes(two, id)).toBe(bytes(one, id))
+    return label(one, id)
+  }
+  return { one, two, three, id, meet }
+}
+
+const LATER = NOW + 60_000
+
+describe('two nodes of the owner that did not see each other', () => {
+  test('L1.7 words written later under the old label do not lower the one that was raised', async () => {
+    const { one, two, id, meet } = await apart()
+    await relabel(one, id, 'sealed:owner')
+    const { note: written } = await edit(two, id, LATER)
+    expect(await meet()).toBe('sealed:owner')
+    expect(note(one, id)).toMatchObject({ hlc: written.hlc, deletedAt: written.deletedAt })
+  })
+
+  test('L1.7 a label lowered without having seen that it was raised stays raised, whichever came later', async () => {
+    for (const [raisedAt, loweredAt] of [
+      [NOW, LATER],
+      [LATER, NOW],
+    ]) {
+      const { one, two, id, meet } = await apart()
+      await relabel(one, id, 'sealed:owner', raisedAt)
+      await relabel(two, id, 'public:owner', loweredAt)
+      expect(await meet()).toBe('sealed:owner')
+      // a person sees it as it is, and lowers it again
+      await relabel(two, id, 'public:owner', LATER)
+      expect(await meet()).toBe('public:owner')
+    }
+  })
+
+  test('L1.7 words that were not there when the label was lowered keep the one they were written under', async () => {
+    const { one, two, id, meet } = await apart()
+    await relabel(one, id, 'public:owner')
+    await edit(two, id, LATER)
+    expect(await meet()).toBe('private:owner')
+    await relabel(one, id, 'public:owner', LATER)
+    expect(await meet()).toBe('public:owner')
+  })
+
+  test('L1.7 a label that was lowered is lowered on the others, also where an older copy comes afterwards', async () => {
+    const { one, two, three, id, meet } = await apart('sealed:owner:health')
+    await relabel(one, id, 'private:owner')
+    expect(await meet()).toBe('private:owner')
+    await give(three, one, id)
+    await give(one, three, id)
+    expect([label(one, id), label(three, id)]).toEqual(['private:owner', 'private:owner'])
+    await edit(three, id)
+    await give(three, two, id)
+    expect(label(two, id)).toBe('private:owner')
+  })
+
+  test('both raised it: the note bears what both said', async () => {
+    const { one, two, id, meet } = await apart()
+    await relabel(one, id, 'private:owner:health')
+    await relabel(two, id, 'sealed:agent:work')
+    expect(await meet()).toBe('sealed:agent:health,work')
+  })
+
+  test('L4.1 what nobody changed keeps its bytes, and a version that wins keeps its own', async () => {
+    const { one, two, id } = await apart()
+    expect(bytes(one, id)).not.toContain('label_clock')
+    const { note: written } = await edit(two, id, LATER)
+    await give(two, one, id)
+    expect(bytes(one, id)).toBe(fromUtf8(renderNote(written)))
+    expect(bytes(one, id)).not.toContain('label_clock')
+  })
+
+  test('a note made twice under two labels bears both, and nothing that its label does not say is told', async () => {
+    const [one, two] = (await places()) as [Place, Place]
+    const id = newId('memory', NOW)
+    await put(one, [noteOf({ id }, { label: parseLabel('private:owner:health') })])
+    await put(two, [noteOf({ id, content: 'later' }, { label: parseLabel('public:agent'), hlc: '01a3185c50000009' })])
+    await give(one, two, id)
+    await give(two, one, id)
+    expect(bytes(two, id)).toBe(bytes(one, id))
+    expect(label(one, id)).toBe('private:agent:health')
+    await relabel(one, id, 'public:owner')
+    expect(bytes(one, id)).not.toMatch(/health|private/)
+  })
+})
+
+describe('somebody who may write and is no node of the owner', () => {
+  const FRIEND: Receiving = { from: 'other', here: 'owner', node: DID }
+
+  const told = (before: Note, rest: Partial<Note>): Note => ({ ...before, actor: OTHER, hlc: 'aaaa', ...rest })
+  const later = (n: number): string => `01a3185c5000${String(n).padStart(4, '0')}`
+
+  test.each([
+    ['a label', {}],
+    ['a change of the label by itself', { base: null, changes: { [OTHER]: { at: later(9), label: PUBLIC } } }],
+    ['a change of the label by this node', { base: null, changes: { [DID]: { at: later(9), label: PUBLIC } } }],
+    ['that nobody holds to it any more', { base: null, changes: { [DID]: { at: later(9), label: null } } }],
+  ])('L1.7 lowers no label, by saying %s', async (_what, clock) => {
+    const { one, id } = await apart('private:owner:health')
+    const lower = { label: PUBLIC, hlc: later(5), clock: { ...plainClock(PUBLIC), ...clock } }
+    await put(one, [told(note(one, id), lower)], FRIEND)
+    expect(note(one, id)).toMatchObject({ hlc: later(5), label: parseLabel('private:external:health') })
+    // nor does its word stand in the way of the owner's later
+    await relabel(one, id, 'sealed:owner')
+    await give(one, (await apart()).two, id)
+    expect(label(one, id)).toBe('sealed:owner')
+  })
+
+  test('L3.2 what it brings is from outside, whatever the bytes say', async () => {
+    const [one] = (await places()) as [Place]
+    const brought = noteOf({}, { label: parseLabel('trusted:owner'), actor: OTHER })
+    await put(one, [brought], FRIEND)
+    expect(label(one, brought.entry.id)).toBe('trusted:external')
+    const own = await create(one, 'trusted:owner')
+    await put(one, [told(note(one, own), { hlc: later(7) })], FRIEND)
+    expect(label(one, own)).toBe('trusted:external')
+  })
+
+  test('L3.2 words of it that are not taken taint nothing', async () => {
+    const { one, id } = await apart('trusted:owner')
+    const before = bytes(one, id)
+    await put(one, [told(note(one, id), { hlc: '0000000000000001' })], FRIEND)
+    expect(bytes(one, id)).toBe(before)
+  })
+
+  test('makes a label stricter for all, whoever wrote last', async () => {
+    for (const hlc of [later(9), '0000000000000001']) {
+      const { one, two, id, meet } = await apart('trusted:owner')
+      await edit(two, id, LATER)
+      await put(one, [told(note(one, id), { hlc, label: parseLabel('private:owner') })], FRIEND)
+      expect(note(one, id).label.level).toBe('private')
+      expect(await meet()).toMatch(/^private:/)
+    }
+  })
+
+  test('L1.7 lowers no words that no approval has seen, by writing over them', async () => {
+    const { one, two, id, meet } = await apart()
+    await relabel(one, id, 'public:owner')
+    await edit(two, id, LATER)
+    expect(await meet()).toBe('private:owner')
+    await put(one, [told(note(one, id), { hlc: '01a3185d3a610000', label: PUBLIC, clock: plainClock(PUBLIC) })], FRIEND)
+    expect(label(one, id)).toBe('private:external')
+  })
+
+  test('L1.7 can not lower what it made stricter itself', async () => {
+    const { one, id } = await apart('trusted:owner')
+    await put(one, [told(note(one, id), { hlc: later(3), label: parseLabel('private:owner') })], FRIEND)
+    await put(one, [told(note(one, id), { hlc: later(4), label: parseLabel('trusted:owner') })], FRIEND)
+    expect(note(one, id).label.level).toBe('private')
+  })
+})
+
+type Step =
+  | { readonly do: 'edit'; readonly who: number; readonly late: number }
+  | { readonly do: 'relabel'; readonly who: number; readonly late: number; readonly to: string }
+  | { readonly do: 'give'; readonly who: number; readonly to: number }
+
+const SPELLED = LEVELS.flatMap((level) => [`${level}:owner`, `${level}:agent:health`, `${level}:owner:work`])
+const who = fc.nat(2)
+const late = fc.nat(3).map((minutes) => minutes * 60_000)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('edit' as const), who, late }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('relabel' as const), who, late, to: fc.constantFrom(...SPELLED) }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('give' as const), who, to: who }) },
+)
+
+/** What happened on a node, by name: what it knows of. */
+type Event = { readonly label: Label; readonly before: ReadonlySet<number>; readonly isChange: boolean }
+
+describe('random histories of three nodes', () => {
+  test('L1.7, L4.1 all versions in any order are the same note, never less strict than what no change has seen', async () => {
+    const nodes = await places()
+    const readers = await places()
+    const at = <T>(list: readonly T[], n: number): T => list[n % list.length] ?? fail('INTERNAL')
+
+    const live = async (steps: readonly Step[], orders: readonly (readonly number[])[]) => {
+      const id = await create(at(nodes, 0))
+      for (const node of nodes.slice(1)) await give(at(nodes, 0), node, id)
+      const events: Event[] = []
+      const known: Set<number>[] = nodes.map(() => new Set())
+      const versions: Note[] = [note(at(nodes, 0), id)]
+      for (const each of steps) {
+        const node = at(nodes, each.who)
+        const mine = known[each.who] ?? new Set()
+        if (each.do === 'give') {
+          await give(node, at(nodes, each.to), id)
+          for (const event of mine) known[each.to]?.add(event)
+          versions.push(note(at(nodes, each.to), id))
+          continue
+        }
+        const before = note(node, id)
+        if (each.do === 'edit') await edit(node, id, NOW + each.late)
+        else await relabel(node, id, each.to, NOW + each.late)
+        const after = note(node, id)
+        // the label it has already is no change
+        if (after.hlc === before.hlc) continue
+        versions.push(after)
+        events.push({ label: after.label, before: new Set(mine), isChange: each.do === 'relabel' })
+        mine.add(events.length - 1)
+      }
+      // every version reaches everybody, each in another order
+      for (const [n, order] of orders.entries()) {
+        for (const index of order) await put(at(readers, n), [at(versions, index)])
+        await put(at(readers, n), versions)
+        expect(bytes(at(readers, n), id)).toBe(bytes(at(readers, 0), id))
+      }
+      for (const node of nodes) {
+        await put(node, versions)
+        expect(bytes(node, id)).toBe(bytes(at(readers, 0), id))
+      }
+      const final = note(at(readers, 0), id)
+      expect(parseNote(renderNote(final))).toEqual(final)
+      const state = getState(at(readers, 0).store.view(), at(readers, 0).home, id)
+      expect(parseClock(state?.clock, final.label)).toEqual(parseClock(spellClock(final), final.label))
+      // a change counts until one that has seen it
+      const isSeen = (n: number) => events.some(({ isChange, before }) => isChange && before.has(n))
+      const unseen = events.filter(({ isChange }, n) => isChange && !isSeen(n)).map((event) => event.label)
+      expect(formatLabel(joinLabels([final.label, ...unseen]))).toBe(formatLabel(final.label))
+      const [last] = events.slice(-1)
+      const sawAll = last?.before.size === events.length - 1
+      if (last !== undefined && sawAll) expect(formatLabel(final.label)).toBe(formatLabel(last.label))
+    }
+
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 14 }),
+        fc.array(fc.array(fc.nat(40), { maxLength: 25 }), { minLength: 3, maxLength: 3 }),
+        live,
+      ),
+      { numRuns: 50, endOnFailure: false },
+    )
+  })
+})
