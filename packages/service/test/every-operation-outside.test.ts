@@ -14,6 +14,7 @@ const PLANTED = {
   xofiletext: 'files.read',
   xofilename: 'files.list',
   xomessage: 'files.log',
+  xobranch: 'files.refs',
   xodeletedname: 'files.recycle',
   xoinbox: 'agents.inbox',
   xoanswer: 'agents.send',
@@ -70,7 +71,7 @@ async function plant(world: World): Promise<Plants> {
   const write = (branch: string, path: string, more: object = {}) =>
     house.service.perform(tainted, 'files.write', { branch, path, text: 'xofiletext', label: 'public:owner', ...more })
   await write('runs/x', 'drafts/xofilename.md', { message: 'xomessage' })
-  await write('runs/zz', 'drafts/a.md')
+  await write('runs/xobranch', 'drafts/a.md')
   await write('runs/z', 'drafts/xodeletedname.md')
   const merge = () => house.service.perform(tainted, 'files.merge', { from: 'runs/z', into: 'runs/y' })
   await merge()

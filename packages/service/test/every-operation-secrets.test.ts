@@ -59,12 +59,7 @@ async function plant(world: World): Promise<Plants> {
   await write('runs/zqbranch', 'drafts/a.md', 'another draft', 'public:owner')
   await house.owned('files.snapshot', { name: 'zqsnapshot', of: 'runs/x' })
   await house.store.transact((tx) =>
-    changeRef(
-      tx,
-      house.home,
-      { name: 'refs/tags/zqtag', from: null, to: commit },
-      { now: clock.now(), outside: false },
-    ),
+    changeRef(tx, house.home, { name: 'refs/tags/zqtag', from: null, to: commit }, clock.now()),
   )
   await write('runs/zqgonebranch', 'drafts/a.md', 'gone', 'public:owner')
   await house.owned('files.removeBranch', { branch: 'runs/zqgonebranch' })
@@ -126,7 +121,7 @@ const tries = ({ note, task, grant, card, heads, run }: Plants): Readonly<Record
     'files.merge': [{ from: 'runs/x', into: 'runs/y' }],
     'files.branch': [{ branch: 'runs/new/1', from: 'runs/x' }],
     'files.snapshot': [{ name: 'mine', of: 'runs/x' }],
-    'files.recycle': [{}],
+    'files.recycle': [{}, { limit: 1 }],
     'files.restore': [{ branch: 'runs/y', path: 'drafts/none.md' }, { branch: 'runs/x' }],
     'files.write': [{ branch: 'runs/x', path: 'drafts/sealed.md', text: 'x', expect: heads[1] }],
     'files.label': [
