@@ -39,7 +39,6 @@ const EN = {
   'option.label': 'who may see it: public, trusted, private or sealed, as in trusted:owner',
   'option.limit': 'how many at most',
   'option.cursor': 'go on after this one',
-  'option.home': 'another home that this node keeps a copy of',
   'option.reason': 'why, for the record',
   'option.message': 'what the commit says',
   'option.resume': 'go on with an export that broke off',
@@ -175,6 +174,9 @@ const EN = {
   'files.gc.progress': 'Collecting',
   'files.gc.done': '{removed|object|objects} removed, {kept} kept, {expired|entry|entries} past their date.',
   'files.gc.paused': 'Something is being taken in: the rest goes another time.',
+  'files.credential.about': 'give git the token of this node where it asks for it: a credential helper',
+  'files.credential.help':
+    '\ngit asks it where it is named for the clone; it is asked for the address of this node alone:\n  git clone -c credential.helper="!csb files credential --data DIR" URL',
   'files.protected': '  (protected)',
   'files.submodule': '{path}  (submodule at {commit})',
   'files.export.about': 'write a home with its history into one file',

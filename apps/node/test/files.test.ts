@@ -4,11 +4,12 @@ import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXIT } from '@csb/core'
 import { connect, type Client } from '@csb/node'
-import { csb, csbStart, type Running } from './command.ts'
+import { csb, csbStart, environment, type Running } from './command.ts'
 
 const run = promisify(execFile)
 const parent = await mkdtemp(join(tmpdir(), 'csb-files-'))
@@ -75,6 +76,42 @@ describe('csb files', () => {
     expect(await files(['ls', 'runs/modules'])).toBe('lib  (submodule at abababababab)\n')
     const { code } = await csb(['files', 'cat', 'runs/modules', 'lib', '--data', folder])
     expect(code).toBe(EXIT.missing)
+  })
+
+  test('credential gives git the token for this node and no other place, and git keeps it nowhere', async () => {
+    const { home } = await rest<{ home: string }>('GET', '/v1/status')
+    const token = (await readFile(join(folder, 'owner.token'), 'utf8')).trim()
+    const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+    const helper = `!"${process.execPath}" --conditions=csb-source "${main}" files credential --data "${folder}"`
+    const clone = join(parent, 'clone')
+    const setting = { env: environment({ GIT_TERMINAL_PROMPT: '0', GIT_CONFIG_GLOBAL: '/dev/null', HOME: parent }) }
+    const url = `${client.url}/git/${home}.git`
+    await run('git', ['clone', '-q', '-c', `credential.helper=${helper}`, url, clone], setting)
+    const config = await readFile(join(clone, '.git/config'), 'utf8')
+    expect(config).toContain('files credential')
+    expect(config).not.toContain(token)
+    const author = ['-c', 'user.name=x', '-c', 'user.email=x@y']
+    await run('git', [...author, 'commit', '-q', '--allow-empty', '-m', 'by helper'], { ...setting, cwd: clone })
+    await run('git', ['push', '-q', 'origin', 'HEAD:refs/heads/runs/helper'], { ...setting, cwd: clone })
+    expect(await files(['refs'])).toContain('runs/helper')
+    const place = client.url.replace('http://', '')
+    expect(await files(['credential', 'get'], `protocol=http\nhost=${place}\n\n`)).toBe(
+      `username=csb\npassword=${token}\n`,
+    )
+    for (const [operation, host] of [
+      ['get', 'example.org'],
+      ['get', place.replace(/[0-9]+$/, '1')],
+      ['get', ''],
+      ['store', place],
+      ['erase', place],
+      ['something', place],
+    ] as const)
+      expect(await files([`credential`, operation], `protocol=http\nhost=${host}\n`)).toBe('')
+    const other = await csb(['files', 'credential', 'get'], {
+      input: 'protocol=http\nhost=127.0.0.1:9\n',
+      env: { CSB_TOKEN: 'lent', CSB_URL: 'http://127.0.0.1:9' },
+    })
+    expect(other.out).toBe('username=csb\npassword=lent\n')
   })
 
   test('branch, diff, merge, snapshot, recycle, restore', async () => {

@@ -8,6 +8,7 @@ import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 import { archiveCommands } from './archive.ts'
 import { branchCommands } from './branches.ts'
+import { credentialCommand } from './credential.ts'
 
 type Ref = { readonly branch: string; readonly commit: string; readonly protected: boolean }
 type Listed = { readonly path: string; readonly kind: string; readonly oid: string }
@@ -68,6 +69,7 @@ export function fileCommands(program: Command): void {
     )
   branchCommands(files)
   archiveCommands(files)
+  credentialCommand(files)
 }
 
 type Writing = InHome & { readonly message?: string }
