@@ -120,7 +120,7 @@ describe('notes and ports', () => {
     await writeFile(join(vault, 'broken.md'), '---\ntags: [a\n  : {{\n---\nThe body is still here\n')
     await writeFile(join(vault, 'unclosed.md'), '---\ntags: [a]\nno end\n')
     await writeFile(join(vault, 'binary.md'), Buffer.from([0xff, 0xfe, 0x00, 0x80, 0xc3]))
-    const report = await importNotes(member.client, vault, null, () => undefined)
+    const report = await importNotes(member.client, vault, { label: null }, () => undefined)
     expect(report.created).toBe(3)
     expect(report.skipped.map(({ path }) => path)).toEqual(['binary.md'])
     expect(report.warnings.map(({ path }) => path)).toContain('broken.md')

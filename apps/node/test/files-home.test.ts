@@ -1,5 +1,5 @@
 /** csb files on a home that is not the node's own: what is asked is asked of that home. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -54,6 +54,26 @@ test('L1.5 explain of what another node recorded leaves no line empty', async ()
 })
 
 describe('a home that is kept for somebody else', () => {
+  test('has notes that every command of notes works on, and the own home is not touched', async () => {
+    const note = (args: readonly string[]) => at([...args, '--home', 'Aunt Ines'])
+    const own = await client.call('GET', '/v1/memory')
+    const [id = ''] = /mem_\w+/.exec(await note(['note', 'add', 'The mill stands still.'])) ?? []
+    expect(await note(['note', 'list'])).toContain('The mill stands still.')
+    expect(await note(['note', 'show', id])).toContain('The mill stands still.')
+    await note(['note', 'rm', id])
+    await note(['note', 'restore', id])
+    const file = join(parent, 'plan.md')
+    await writeFile(file, '# A plan\n\nMend the wheel.\n')
+    await note(['import', file])
+    expect(await note(['note', 'list'])).toContain('A plan')
+    expect(await client.call('GET', '/v1/memory')).toEqual(own)
+    // what is forgotten there is for its owner to say
+    const asked = await csb(['forget', id, '--home', home.slice(0, 12), '--yes', '--data', maple])
+    expect(asked.err).toContain('[GRANT_INVALID]')
+    const { refs } = await client.call<{ refs: unknown[] }>('GET', `/v1/files/refs?home=${home}`)
+    expect(refs.length).toBeGreaterThan(2)
+  })
+
   test('is named by the name of its owner, its id, or the beginning of it', async () => {
     const [status, ls, cat, refs, none] = await Promise.all([
       at(['status']),

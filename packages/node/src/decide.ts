@@ -66,6 +66,8 @@ export type Forgetting = {
   readonly ids: readonly string[]
   /** goes into the tombstones */
   readonly reason?: string
+  /** default the node's own */
+  readonly home?: string
 }
 
 /**
@@ -86,6 +88,7 @@ export async function askToForget(client: Client, asked: Forgetting): Promise<Re
   const ids = review.changes.map(({ path }) => /([^/]+)\.md$/.exec(path)?.[1] ?? path)
   const isAsked = kind === 'forget' && ids.toSorted().join() === [...new Set(asked.ids)].toSorted().join()
   if (!isAsked) fail('GATE_STALE', { card: id, field: 'diff' })
+  if (asked.home !== undefined && asked.home !== review.card.home) fail('GATE_STALE', { card: id, field: 'home' })
   const reason = facts?.kind === 'forget' ? facts.reason : undefined
   if (asked.reason !== undefined && asked.reason !== reason) fail('GATE_STALE', { card: id, field: 'reason' })
   return review

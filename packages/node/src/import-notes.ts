@@ -27,13 +27,13 @@ type Batch = { readonly items: readonly { readonly id: string }[]; readonly kept
 
 /**
  * Import a folder of Markdown, one file of Markdown or text, or a file that holds a chat transcript.
- * @param label for every note; default private, the owner's
+ * @param into `label` for every note, default private, the owner's; `home` default the node's own
  * @throws NOT_FOUND where there is neither, MALFORMED where a file is no transcript
  */
 export async function importNotes(
   client: Client,
   path: string,
-  label: Label | null,
+  { label, home }: { readonly label: Label | null; readonly home?: string },
   progress: ImportProgress,
 ): Promise<ImportReport> {
   const found = await stat(path).catch(() => fail('NOT_FOUND', { path }))
@@ -51,6 +51,7 @@ export async function importNotes(
       .call<Batch>('POST', '/v1/memory/batch', {
         items: items.map(({ path: _path, ...item }) => item),
         existing: 'keep',
+        ...(home === undefined ? {} : { home }),
       })
       .catch((error: unknown) => {
         if (REFUSALS.some((code) => isNodeError(error, code))) return error as NodeError

@@ -93,10 +93,10 @@ describe('import', () => {
     for (let n = 0; n < 130; n++) await writeFile(join(vault, `${n}.md`), `Note ${n}.`)
     await writeFile(join(vault, 'broken.md'), Buffer.from([0xff, 0xfe, 0x00]))
     const counts: number[] = []
-    const first = await importNotes(client, vault, null, (count) => counts.push(count))
+    const first = await importNotes(client, vault, { label: null }, (count) => counts.push(count))
     expect(first).toMatchObject({ created: 130, kept: 0, skipped: [{ path: 'broken.md' }] })
     expect(counts).toEqual([100, 130])
-    expect(await importNotes(client, vault, null, () => undefined)).toMatchObject({ created: 0, kept: 130 })
+    expect(await importNotes(client, vault, { label: null }, () => undefined)).toMatchObject({ created: 0, kept: 130 })
   })
 
   test('one note that the node refuses is named, and the others go in', async () => {
@@ -105,7 +105,7 @@ describe('import', () => {
     await mkdir(vault)
     for (let n = 0; n < 9; n++) await writeFile(join(vault, `${n}.md`), `Note ${n}.`)
     await writeFile(join(vault, 'proto.md'), '---\n__proto__: {admin: true}\n---\nText of it.\n')
-    const taken = await importNotes(client, vault, null, () => undefined)
+    const taken = await importNotes(client, vault, { label: null }, () => undefined)
     expect(taken).toMatchObject({ created: 10, skipped: [], warnings: [{ path: 'proto.md' }] })
     // a door of another version may refuse what this reader lets through
     const strict = {
@@ -115,7 +115,7 @@ describe('import', () => {
           ? Promise.reject(new NodeError('MALFORMED', { reason: 'for a test' }))
           : client.call(method, path, body)) as typeof client.call,
     }
-    const most = await importNotes(strict, vault, null, () => undefined)
+    const most = await importNotes(strict, vault, { label: null }, () => undefined)
     expect(most).toMatchObject({
       created: 0,
       kept: 9,
@@ -129,19 +129,28 @@ describe('import', () => {
     await mkdir(vault)
     await writeFile(join(vault, 'long.md'), 'A sentence of some words. '.repeat(200))
     await writeFile(join(vault, 'plain.txt'), 'Plain.')
-    const long = await importNotes(client, join(vault, 'long.md'), null, () => undefined)
+    const long = await importNotes(client, join(vault, 'long.md'), { label: null }, () => undefined)
     expect(long.created).toBeGreaterThan(2)
-    expect(await importNotes(client, vault, null, () => undefined)).toMatchObject({ created: 0, kept: long.created })
-    expect(await importNotes(client, join(vault, 'plain.txt'), null, () => undefined)).toMatchObject({ created: 1 })
+    expect(await importNotes(client, vault, { label: null }, () => undefined)).toMatchObject({
+      created: 0,
+      kept: long.created,
+    })
+    expect(await importNotes(client, join(vault, 'plain.txt'), { label: null }, () => undefined)).toMatchObject({
+      created: 1,
+    })
   })
 
   test('names a path that there is not, and a file that is no transcript', async () => {
     const { client, directory } = await deskIn()
     const nowhere = join(directory, 'nowhere')
-    await expect(importNotes(client, nowhere, null, () => undefined)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(importNotes(client, nowhere, { label: null }, () => undefined)).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    })
     const file = join(directory, '..', 'chat.json')
     await writeFile(file, '{"hello":1}')
-    await expect(importNotes(client, file, null, () => undefined)).rejects.toMatchObject({ code: 'MALFORMED' })
+    await expect(importNotes(client, file, { label: null }, () => undefined)).rejects.toMatchObject({
+      code: 'MALFORMED',
+    })
   })
 })
 

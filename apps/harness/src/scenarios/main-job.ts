@@ -122,12 +122,12 @@ type Notes = {
 async function remember({ step, say, prove }: Stage, { nas }: Cast, source: string): Promise<Notes> {
   step(`The NAS takes in notes from ${source}`)
   const label = { level: 'trusted', integrity: 'owner', tags: [] } as const
-  const report = await importNotes(nas.client, source, label, () => undefined)
+  const report = await importNotes(nas.client, source, { label }, () => undefined)
   say(`${report.created} notes taken in, ${report.skipped.length} files skipped`)
   for (const { path, reason } of report.skipped.slice(0, 5)) say(`skipped ${path}: ${reason}`)
   for (const { path, warnings } of report.warnings.slice(0, 3))
     say(`taken in with a remark: ${path}: ${warnings[0] ?? ''}`)
-  const again = await importNotes(nas.client, source, label, () => undefined)
+  const again = await importNotes(nas.client, source, { label }, () => undefined)
   prove(
     'real notes are imported, and a second time make no twins',
     report.created > 0 && again.created === 0,

@@ -8,15 +8,15 @@ import { askToForget, decideCard, type Decided } from '@csb/node'
 import { branchesText, peersText } from '../card-facts.ts'
 import { cardText } from '../card-text.ts'
 import { acting, given, noteIdOf, type Stand } from '../context.ts'
+import { homeIn, withHome, type InHome } from '../homes.ts'
 import { askWord } from '../terminal.ts'
 import { t } from '../texts.ts'
 
-type Forgetting = { readonly reason?: string; readonly yes?: boolean; readonly digest?: string }
+type Forgetting = InHome & { readonly reason?: string; readonly yes?: boolean; readonly digest?: string }
 
 /** `forget` below the program and below `note` is the same command. */
 export function forgetCommand(parent: Command): void {
-  parent
-    .command('forget')
+  withHome(parent.command('forget'))
     .argument('<ids...>', t('forget.ids'), collectIds)
     .description(t('forget.about'))
     .option('--reason <reason>', t('option.reason'))
@@ -29,7 +29,8 @@ const collectIds = (id: string, before: readonly string[] | undefined): string[]
 
 async function forget({ client, desk, out, isJson }: Stand, ids: string[], options: Forgetting): Promise<void> {
   const { reason, yes, digest } = options
-  const review = await askToForget(await client(), { ids, ...given({ reason }) })
+  const node = await client()
+  const review = await askToForget(node, { ids, ...(await homeIn(node, options)), ...given({ reason }) })
   const shownAt = systemClock.now()
   const { id } = review.card
   if (digest !== undefined && digest !== review.digest) fail('GATE_STALE', { card: id, field: 'card' })

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { acting, collect, didOf, durationOf, exitBy, given, route } from '../context.ts'
 import { handedText, type Handed } from '../handed-text.ts'
+import { homeIn, withHome, type InHome } from '../homes.ts'
 import { t } from '../texts.ts'
 
 type Peer = { readonly did: string; readonly connected: boolean; readonly addresses: readonly string[] }
@@ -28,17 +29,14 @@ export function peerCommands(program: Command): void {
         out.answer(found, lines.length === 0 ? t('peers.none') : [...lines, t('peers.legend')].join('\n'))
       }),
     )
-  program
-    .command('sync')
+  withHome(program.command('sync'))
     .argument('<did>', '', didOf)
     .description(t('sync.about'))
-    .option('--home <home>', t('option.home'))
     .action(
-      acting<{ home?: string }, [string]>(async ({ client, out }, [did], { home }) => {
-        const asked = (await client()).call<{ equal: boolean }>('POST', route(['v1', 'sync']), {
-          did,
-          ...given({ home }),
-        })
+      acting<InHome, [string]>(async ({ client, out }, [did], options) => {
+        const node = await client()
+        const body = { did, ...(await homeIn(node, options)) }
+        const asked = node.call<{ equal: boolean }>('POST', route(['v1', 'sync']), body)
         const report = await out.during(t('sync.progress', { did: short(did) }), asked)
         out.answer(report, t('sync.done', { ...report, equal: report.equal ? t('yes') : t('sync.partly') }))
       }),
