@@ -9,12 +9,11 @@ const schema = JSON.parse(await readText('schemas/config-v1.schema.json')) as Sc
 const ofSchema = Object.entries(schema.properties).flatMap(([section, { properties }]) =>
   Object.keys(properties).map((name) => `CSB_${section}_${name}`.toUpperCase()),
 )
+const PLAIN = ['CSB_DATA', 'CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_RECOVERY_PASSPHRASE', 'CSB_TOKEN', 'CSB_URL']
 const spoken = new Set(config.match(/\bCSB_[A-Z0-9_]+\b/g))
 
 const facts: Facts = {
-  variables: ['CSB_DATA', 'CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_TOKEN', 'CSB_URL', ...ofSchema].filter((name) =>
-    spoken.has(name),
-  ),
+  variables: [...PLAIN, ...ofSchema].filter((name) => spoken.has(name)),
   httpPort: Number(/DEFAULT_PORT\s*=\s*(\d+)/.exec(config)?.[1]),
   files: await listFiles(),
 }

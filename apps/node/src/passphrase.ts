@@ -10,7 +10,10 @@ const SHORTEST = 8
  * @param missing the reason where none is given and nobody can be asked
  * @throws PASSPHRASE where none is given, or it is too short
  */
-export async function newPassphrase(told: string | undefined, missing: 'none_given' | 'no_new'): Promise<string> {
+export async function newPassphrase(
+  told: string | undefined,
+  missing: 'none_given' | 'no_new' | 'no_new_recovery',
+): Promise<string> {
   if (told !== undefined) {
     if (told.length < SHORTEST) fail('PASSPHRASE', { reason: 'too_short', shortest: SHORTEST })
     return told

@@ -24,7 +24,7 @@ import {
 } from './gate-people.ts'
 import { labelsIn, meaningOfFacts, type GateFacts } from './gate-plan.ts'
 import { risksOf, type GateChange, type Risk } from './gate-risks.ts'
-import { isSameOwner } from './key-statement.ts'
+import { isSameOwner } from './key-line.ts'
 import { rootOf } from './merkle.ts'
 import { headOf, nodesOf } from './record.ts'
 import { trusted } from './trust.ts'

@@ -19,15 +19,18 @@ export { checkSpoken, type Claim } from './spoken.ts'
 export {
   currentKey,
   endOfKey,
-  endVoidGrants,
+  inOrder,
   isSameOwner,
   isTrustedOwner,
   listKeyStatements,
-  signCompromise,
-  signKeyChange,
+  recoveryDigest,
+  recoveryOf,
   statementsOn,
-  takeKeyStatement,
-} from './key-statement.ts'
+  stepOf,
+  subjectOf,
+} from './key-line.ts'
+export { signCompromise, signKeyChange, takeKeyStatement, takeKeyStatements, type Hearing } from './key-statement.ts'
+export { signRecovered, signRecovery } from './key-recovery.ts'
 export { listTrust, trust, trusted, untrust, type Spoken } from './trust.ts'
 export { isRevoked, revoke, signRevocation } from './revocation.ts'
 export {
@@ -45,7 +48,6 @@ export {
   noteShown,
   noteUntold,
   noteUntoldBefore,
-  noteUntoldKey,
   revocationsOf,
   untoldPeers,
   untoldTo,

@@ -4,17 +4,16 @@
  * irrevocable or not. Both are for ever, and both are looked at wherever revocation is.
  *
  * A key changes once: the first change that is taken in stands, so that whoever steals an old key later can not lead
- * its followers elsewhere.
+ * its followers elsewhere. Only the recovery key that was named before is stronger: key-recovery.ts.
  * @clause L1.3, DEL-003.3.4
  */
 import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, type KeyStatement } from '@csb/core'
-import { key, prefix, tail, type Transaction, type View } from '@csb/store'
+import { key, prefix, tail, type Transaction } from '@csb/store'
 import { checkDocument, checkSigner } from './grant.ts'
+import { changeAt, isKeyOf, isVoid, stepOf, subjectOf, type Change, type Compromise } from './key-line.ts'
+import { carryAlong, takeRecovered, takeRecovery } from './key-recovery.ts'
 import { refuse } from './reasons.ts'
-import { trust, trusted } from './trust.ts'
-
-type Change = Extract<KeyStatement, { keychange: unknown }>
-type Compromise = Extract<KeyStatement, { compromise: unknown }>
+import { noteUntoldKey } from './shown.ts'
 
 export type KeyChangeInit = {
   readonly old: KeyPair
@@ -24,9 +23,6 @@ export type KeyChangeInit = {
   /** ms since epoch */
   readonly effectiveAt: number
 }
-
-/** Keys that may follow one after another; a circle ends there. */
-const MOST_CHANGES = 64
 
 /** Say that `next` follows `old`: signed by both, so that nobody is made the follower, or the follower of somebody. */
 export function signKeyChange({ old, next, seq, effectiveAt }: KeyChangeInit): Change {
@@ -58,74 +54,56 @@ export function signCompromise(did: string, allBefore: number, signer: KeyPair):
  * @param now ms since epoch
  * @returns the document as read
  * @throws GRANT_INVALID with `malformed`, `weak_key`, `bad_signature`, `not_yet_valid`
- * @throws CONFLICT where the key has changed to another one before, or would follow itself
- * @throws DENIED where the signer of a compromise is neither the key nor one that followed it
+ * @throws CONFLICT where the key has changed to another one before, or would follow itself; where another recovery key stands
+ * @throws DENIED where the signer of a compromise is neither the key nor one that followed it, or a recovery is not signed
+ *   by the key that was named for it
  */
-export function takeKeyStatement(tx: Transaction, value: unknown, now: number): KeyStatement {
+export async function takeKeyStatement(tx: Transaction, value: unknown, now: number): Promise<KeyStatement> {
   checkDocument('KeyStatement', value, LIMITS.grantBytes)
   const statement = value as KeyStatement
   if ('keychange' in statement) takeChange(tx, statement, now)
-  else takeCompromise(tx, statement, now)
+  else if ('compromise' in statement) takeCompromise(tx, statement, now)
+  else if ('recovery' in statement) takeRecovery(tx, statement)
+  else await takeRecovered(tx, statement, now)
   return statement
 }
 
-/** Is what this grant's grantor said of its own key reason not to honour it? */
-export function isVoid(view: View, { delegation }: Grant): boolean {
-  const { grantor_key: did, granted_at: at } = delegation
-  const changed = changeOf(view, did)
-  const stolen = compromiseOf(view, did)
-  return (
-    (changed !== undefined && at >= changed.keychange.effective_at) ||
-    (stolen !== undefined && at < stolen.compromise.all_before)
-  )
+export type Hearing = {
+  /** dids of peers that are to hear, besides those that were shown a grant of these keys */
+  readonly also: readonly string[]
+  /** dids of peers that know already */
+  readonly except: readonly string[]
+}
+
+/** What came of statements that were taken in together. */
+export type Taken = {
+  readonly statements: readonly KeyStatement[]
+  /** grants of the keys they are about that are void */
+  readonly ended: number
+  /** dids of peers that are to hear */
+  readonly peers: readonly string[]
 }
 
 /**
- * Since when nothing that a key grants is honoured, as it is in other hands and another one follows it; undefined where
- * something of it may still hold.
- * @returns ms since epoch
- * @clause L1.3
+ * Take several statements in, in their order, with what follows from them: grants that end, peers that are to hear.
+ * @param values parsed key-statement-v1 documents
+ * @param now ms since epoch
+ * @throws as {@link takeKeyStatement}
  */
-export function endOfKey(view: View, did: string): number | undefined {
-  const allBefore = compromiseOf(view, did)?.compromise.all_before
-  const changedAt = changeOf(view, did)?.keychange.effective_at
-  return allBefore !== undefined && changedAt !== undefined && changedAt <= allBefore ? allBefore : undefined
-}
-
-/** The key that speaks for an owner now: the last that followed. */
-export function currentKey(view: View, did: string): string {
-  return followers(view, did).at(-1) ?? did
-}
-
-/** A key and those that followed it, in order. */
-export const keysSince = (view: View, did: string): readonly string[] => [did, ...followers(view, did)]
-
-/** True for the owner's first key and each that followed it. What each of them may still have said {@link isVoid} tells. */
-export const isKeyOf = (view: View, owner: string, did: string): boolean =>
-  owner === did || followers(view, owner).includes(did)
-
-/**
- * Is one of the two keys the other, or did it follow it? Each change is signed by both of its keys, so nobody is led to
- * an owner, or from one, against the will of either.
- */
-export const isSameOwner = (view: View, a: string, b: string): boolean => isKeyOf(view, a, b) || isKeyOf(view, b, a)
-
-/** Does this node trust an owner by that key, or by one that followed it? */
-export const isTrustedOwner = (view: View, did: string): boolean =>
-  keysSince(view, did).some((one) => trusted(view, one) !== undefined)
-
-/** What was said of a key. */
-export const statementsOn = (view: View, did: string): readonly KeyStatement[] =>
-  [changeOf(view, did), compromiseOf(view, did)].filter((statement) => statement !== undefined)
-
-/** Every statement that was taken in. */
-export async function listKeyStatements(view: View): Promise<KeyStatement[]> {
-  const found: KeyStatement[] = []
-  for await (const [fullKey] of view.range({ prefix: prefix('keyStatement') })) {
-    const statement = view.getJson<KeyStatement>(fullKey)
-    if (statement !== undefined) found.push(statement)
+export async function takeKeyStatements(
+  tx: Transaction,
+  values: readonly unknown[],
+  { now, also, except }: Hearing & { readonly now: number },
+): Promise<Taken> {
+  const statements: KeyStatement[] = []
+  for (const value of values) statements.push(await takeKeyStatement(tx, value, now))
+  let ended = 0
+  const peers = new Set<string>()
+  for (const about of new Set(statements.map(subjectOf))) {
+    ended += await endVoidGrants(tx, about, now)
+    for (const did of await noteUntoldKey(tx, about, { also, except, now })) peers.add(did)
   }
-  return found
+  return { statements, ended, peers: [...peers] }
 }
 
 /**
@@ -141,7 +119,8 @@ export async function endVoidGrants(tx: Transaction, did: string, now: number): 
     const grant = tx.getJson<Grant>(fullKey)
     if (grant?.delegation.grantor_key !== did || !isVoid(tx, grant)) continue
     count++
-    const at = key('revoked', tail(fullKey, 'grant'), did)
+    // nobody's word: only where to look, as a recovery may say later that it was a thief who called the key stolen
+    const at = key('revoked', tail(fullKey, 'grant'), 'void')
     if (!tx.has(at)) tx.putJson(at, { void: did, taken_in_at: now })
   }
   return count
@@ -155,7 +134,8 @@ function takeChange(tx: Transaction, statement: Change, now: number): void {
     verifyDocument('keychange', { keychange: body }, byNew, body.new)
   if (!isSigned) refuse('bad_signature')
   if (body.effective_at > now + LIMITS.clockSkewMs) refuse('not_yet_valid')
-  const known = changeOf(tx, body.old)?.keychange
+  const change = changeAt(tx, body.old)
+  const known = change === undefined ? undefined : stepOf(change)
   if (known !== undefined) {
     if (known.new !== body.new || known.effective_at !== body.effective_at)
       fail('CONFLICT', { reason: 'that key has changed before', key: body.old, to: known.new })
@@ -164,8 +144,7 @@ function takeChange(tx: Transaction, statement: Change, now: number): void {
   // a circle would have no last key
   if (isKeyOf(tx, body.new, body.old)) fail('CONFLICT', { reason: 'that key was there before', key: body.new })
   tx.putJson(key('keyStatement', body.old, 'change'), statement)
-  const entry = trusted(tx, body.old)
-  if (entry !== undefined && trusted(tx, body.new) === undefined) trust(tx, { ...entry, did: body.new })
+  carryAlong(tx, body.old)
 }
 
 function takeCompromise(tx: Transaction, statement: Compromise, now: number): void {
@@ -174,24 +153,10 @@ function takeCompromise(tx: Transaction, statement: Compromise, now: number): vo
   if (!verifyDocument('keychange', { compromise: body }, signature, body.by)) refuse('bad_signature')
   if (!isKeyOf(tx, body.key, body.by)) fail('DENIED', { reason: 'the signer is neither that key nor a follower' })
   if (body.all_before > now + LIMITS.clockSkewMs) refuse('not_yet_valid')
-  const known = compromiseOf(tx, body.key)
+  const at = key('keyStatement', body.key, 'compromise')
+  const said = tx.getJson<readonly Compromise[]>(at) ?? []
+  const known = said.find(({ compromise }) => compromise.by === body.by)
   // it only ever voids more
   if (known !== undefined && known.compromise.all_before >= body.all_before) return
-  tx.putJson(key('keyStatement', body.key, 'compromise'), statement)
+  tx.putJson(at, [...said.filter((one) => one !== known), statement])
 }
-
-function followers(view: View, did: string): readonly string[] {
-  const found: string[] = []
-  let next = changeOf(view, did)?.keychange.new
-  while (next !== undefined && found.length < MOST_CHANGES) {
-    found.push(next)
-    next = changeOf(view, next)?.keychange.new
-  }
-  return found
-}
-
-const changeOf = (view: View, did: string): Change | undefined =>
-  view.getJson<Change>(key('keyStatement', did, 'change'))
-
-const compromiseOf = (view: View, did: string): Compromise | undefined =>
-  view.getJson<Compromise>(key('keyStatement', did, 'compromise'))

@@ -9,7 +9,7 @@ import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, t
 import { key, type Transaction, type View } from '@csb/store'
 import { checkRevoked, revokersOf, type Link } from './chain.ts'
 import { checkDocument, checkSigner, grantHash } from './grant.ts'
-import { isVoid, keysSince } from './key-statement.ts'
+import { isVoid, keysSince } from './key-line.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { storedChain } from './stored-grants.ts'
 

@@ -7,7 +7,7 @@
 import { EVERY_TAG, LEVELS, type Clearance, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { verifyChain, type VerifiedChain } from './chain.ts'
-import { isSameOwner } from './key-statement.ts'
+import { isSameOwner } from './key-line.ts'
 import { allows, clearanceOfLease, locationOf, type LeaseAction } from './lease.ts'
 import { reasonOf, refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'

@@ -6,6 +6,7 @@
 import type { Grant, Revocation } from '@csb/core'
 import { key, prefix, tail, type Transaction, type View } from '@csb/store'
 import { grantHash } from './grant.ts'
+import { isKeyOf } from './key-line.ts'
 
 /** Old rows that are looked at for every new one, so that the table does not grow with every handoff. */
 const SWEPT = 4
@@ -56,7 +57,7 @@ export async function noteUntold(
 }
 
 /**
- * Something was said of a key: everyone who was shown a grant of it is to hear, and `also`.
+ * Something was said of a key: everyone who was shown a grant of it, or of one that it followed, is to hear, and `also`.
  * @param did of the key
  * @param also dids of more peers
  * @param except dids that know already
@@ -70,7 +71,8 @@ export async function noteUntoldKey(
   const dids = new Set(also)
   for await (const [fullKey] of tx.range({ prefix: prefix('shown') })) {
     const [hash = '', ...rest] = tail(fullKey, 'shown').split('/')
-    if (tx.getJson<Grant>(key('grant', hash))?.delegation.grantor_key === did) dids.add(rest.join('/'))
+    const grantor = tx.getJson<Grant>(key('grant', hash))?.delegation.grantor_key
+    if (grantor !== undefined && isKeyOf(tx, grantor, did)) dids.add(rest.join('/'))
   }
   const told = [...dids].filter((one) => !except.includes(one))
   for (const one of told) tx.putJson(key('untold', one, did), { since: now })

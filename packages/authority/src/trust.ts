@@ -20,6 +20,8 @@ export type TrustEntry = {
   readonly clearance: Clearance | null
   /** what it may say in somebody's name, as a person told the owner; absent or null: nothing */
   readonly speaks?: Spoken | null
+  /** did of the key that it followed, where it is listed for that alone: it ends where a recovery says that it did not */
+  readonly after?: string
 }
 
 /** A delegation by word of mouth. */
@@ -41,13 +43,20 @@ export type TrustInput = Omit<TrustEntry, 'clearance'> & { readonly clearance?: 
  */
 export function trust(
   tx: Transaction,
-  { did, name, ceiling, clearance = null, speaks = null }: TrustInput,
+  { did, name, ceiling, clearance = null, speaks = null, after = trusted(tx, did)?.after }: TrustInput,
 ): TrustEntry {
   if (publicKeyFromDid(did) === undefined) fail('INVALID_INPUT', { field: 'did' })
   if (!LEVEL_RANKS.includes(ceiling)) fail('INVALID_INPUT', { field: 'ceiling' })
   if (clearance !== null && !isLevel(clearance.level)) fail('INVALID_INPUT', { field: 'clearance' })
   if (speaks !== null && !isAtMost(speaks.level, ceiling)) fail('INVALID_INPUT', { field: 'speaks.level' })
-  const entry: TrustEntry = { did, name, ceiling, clearance, ...(speaks === null ? {} : { speaks }) }
+  const entry: TrustEntry = {
+    did,
+    name,
+    ceiling,
+    clearance,
+    ...(speaks === null ? {} : { speaks }),
+    ...(after === undefined ? {} : { after }),
+  }
   tx.putJson(key('trust', did), entry)
   return entry
 }

@@ -16,6 +16,7 @@ export const DOMAINS = {
   status: 'CSB-STATUS-V1',
   gate: 'CSB-GATE-V1',
   keychange: 'CSB-KEYCHANGE-V1',
+  recovery: 'CSB-RECOVERY-V1',
   handoff: 'CSB-HANDOFF-V1',
   handoffResult: 'CSB-HANDOFF-RESULT-V1',
   agentRecord: 'CSB-AGENT-RECORD-V1',

@@ -61,6 +61,10 @@ export const passphraseOf = (env: Environment = process.env): string | undefined
 /** The passphrase for a key that is to follow. */
 export const newPassphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_NEW_PASSPHRASE'])
 
+/** The passphrase of a file with a recovery key. */
+export const recoveryPassphraseOf = (env: Environment = process.env): string | undefined =>
+  given(env['CSB_RECOVERY_PASSPHRASE'])
+
 /** What an agent is given to ask with, see `agent attach`: the token of its lease, and where. */
 export const sessionOf = (env: Environment = process.env): { readonly token?: string; readonly url?: string } => {
   const [token, url] = [given(env['CSB_TOKEN']), given(env['CSB_URL'])]

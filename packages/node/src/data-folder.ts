@@ -90,7 +90,7 @@ export async function readJson(directory: string, name: FileName): Promise<unkno
 }
 
 /** A rename is on the disk when its folder is. Systems that can not open a folder do that by themselves. */
-async function syncFolder(directory: string): Promise<void> {
+export async function syncFolder(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const folder = await open(directory, 'r')
   try {

@@ -4,7 +4,15 @@
  * @clause L1.7
  */
 import { fail, isNodeError } from '@csb/core'
-import { cardDigest, changesDigest, signApproval, type Card, type DerivedFacts, type GateChange } from '@csb/authority'
+import {
+  cardDigest,
+  changesDigest,
+  signApproval,
+  stepOf,
+  type Card,
+  type DerivedFacts,
+  type GateChange,
+} from '@csb/authority'
 import { identityIn, type Desk } from './authorise.ts'
 import type { Client } from './client.ts'
 import { readOwner } from './owner.ts'
@@ -151,6 +159,5 @@ async function checkKey({ directory, client }: Desk, { id, owner }: Card): Promi
   if (hanging?.state === 'elsewhere')
     fail('GRANT_INVALID', { reason: 'key_elsewhere', key: hanging.key, to: hanging.to })
   const { statements } = await readOwner(directory)
-  if (statements.some((one) => 'keychange' in one && one.keychange.old === owner.did))
-    fail('GATE_STALE', { card: id, field: 'owner' })
+  if (statements.some((one) => stepOf(one)?.old === owner.did)) fail('GATE_STALE', { card: id, field: 'owner' })
 }

@@ -13,6 +13,7 @@ export {
   newPassphraseOf,
   passphraseOf,
   readSettings,
+  recoveryPassphraseOf,
   sessionOf,
   type Flags,
 } from './config.ts'
@@ -36,6 +37,8 @@ export type { LeaseFor } from './leases.ts'
 export { passOnFrom, type Passed } from './pass-on.ts'
 export { condemnKey, hangingChange, rotateOwner, settleOwner, type Rotated } from './rotate.ts'
 export { takeOwner } from './take-owner.ts'
+export { nameRecovery, recoverOwner } from './recover.ts'
+export { createRecoveryFile, isThere, openRecoveryFile, readRecoveryFile, type RecoveryKey } from './recovery-file.ts'
 export {
   askToForget,
   decideCard,

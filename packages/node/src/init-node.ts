@@ -4,7 +4,7 @@
  */
 import { createKeyPair, exportSeed, fail, toBase64Url, validate, type Identity, type KeyPair } from '@csb/core'
 import { rm } from 'node:fs/promises'
-import { appendRecord, createToken, storeGrant, takeKeyStatement, tokenHash, trust } from '@csb/authority'
+import { appendRecord, createToken, storeGrant, subjectOf, takeKeyStatement, tokenHash, trust } from '@csb/authority'
 import { createHome, getRef } from '@csb/files'
 import { key, openStore, type Transaction } from '@csb/store'
 import { FILES, makeFolder, pathOf, readJson, readText, removeFile, writeJson, writeText } from './data-folder.ts'
@@ -76,16 +76,16 @@ async function writeState(options: InitOptions, made: Made): Promise<Identity> {
   await rm(pathOf(directory, 'database'), { recursive: true, force: true })
   const store = await openStore(pathOf(directory, 'database'))
   try {
-    return await store.transact((tx) => {
+    return await store.transact(async (tx) => {
       const origin = made.node.did
       const owner = { name: made.owner.name, did: made.owner.key.did }
       const id = joined.home === null ? {} : { id: joined.home }
       // a home bears the key that its owner began with
-      const [first] = made.owner.statements.flatMap((one) => ('keychange' in one ? [one.keychange.old] : []))
+      const [first] = made.owner.statements.map(subjectOf)
       const home = options.withHome ? createHome(tx, { ...id, owner: first ?? owner.did, origin, now }).id : null
       const identity = validate('Identity', identityOf(options, made, home))
       trust(tx, { ...owner, ceiling: 'override', clearance: { level: 'sealed', tags: ['*'] } })
-      for (const statement of made.owner.statements) takeKeyStatement(tx, statement, now)
+      for (const statement of made.owner.statements) await takeKeyStatement(tx, statement, now)
       grantAll(tx, identity, made, joined.did ?? identity.did, now)
       return identity
     })

@@ -12,9 +12,9 @@ import {
   type KeyPair,
   type KeyStatement,
 } from '@csb/core'
-import { openSeed, sealSeed, type SealedSeed } from '@csb/authority'
+import { inOrder, openSeed, sealSeed, type SealedSeed } from '@csb/authority'
 import { isAlive } from './client.ts'
-import { FILES, readJson, readText, writeJson } from './data-folder.ts'
+import { FILES, readJson, readText, removeFile, writeJson } from './data-folder.ts'
 
 /** No command takes longer; a number of a process may be another one's by then. */
 const BUSY_MS = 10 * 60_000
@@ -23,7 +23,7 @@ type OwnerFile = {
   readonly v: 1
   readonly name: string
   readonly did: string
-  /** what was said of the keys before this one, oldest first */
+  /** what was said of this key and those before it, in the order in which it is believed */
   readonly statements?: readonly KeyStatement[]
 } & ({ readonly sealed: SealedSeed } | { readonly seed: string })
 
@@ -31,11 +31,11 @@ export type Owner = {
   readonly name: string
   readonly did: string
   readonly isSealed: boolean
-  /** what was said of the keys before this one, oldest first */
+  /** what was said of this key and those before it, in the order in which it is believed */
   readonly statements: readonly KeyStatement[]
 }
 
-/** A key as it is kept: the owner's name and what was said of the keys before it. */
+/** A key as it is kept: the owner's name and what was said of it and the keys before it. */
 export type Kept = Pick<Owner, 'name' | 'statements'> & { readonly key: KeyPair }
 
 /** How the key is kept: behind a passphrase, or openly because somebody asked for it. */
@@ -71,16 +71,23 @@ export async function listNext(directory: string): Promise<readonly string[]> {
   return (await nextOf(directory)).map(({ file }) => file.did)
 }
 
+/** One of them was refused: nobody follows it. */
+export async function forgetNext(directory: string, did: string): Promise<void> {
+  const left = (await nextOf(directory)).filter(({ file }) => file.did !== did)
+  if (left.length === 0) await removeFile(directory, 'ownerNext')
+  else await writeJson(directory, 'ownerNext', left)
+}
+
 /** One of them has become the owner's: it takes the place of the old one. Done again it changes nothing. */
 export async function followWith(directory: string, did: string): Promise<void> {
   const next = (await nextOf(directory)).find(({ file }) => file.did === did)
   if (next !== undefined) await writeJson(directory, 'owner', next.file)
 }
 
-/** Something was said of an earlier key: it goes with the key from now on. */
+/** Something was said of this key or an earlier one: it goes with the key from now on. */
 export async function noteStatement(directory: string, statement: KeyStatement): Promise<void> {
   const file = await readFile(directory)
-  await writeJson(directory, 'owner', { ...file, statements: [...(file.statements ?? []), statement] })
+  await writeJson(directory, 'owner', { ...file, statements: inOrder([...(file.statements ?? []), statement]) })
 }
 
 /** Put a key that lies open behind a passphrase. @throws PASSPHRASE where it is sealed already */

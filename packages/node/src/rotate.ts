@@ -7,10 +7,11 @@
  * @clause L1.3
  */
 import { createKeyPair, fail, type Grant, type Identity, type KeyPair, type KeyStatement } from '@csb/core'
-import { signCompromise, signKeyChange, tokenHash } from '@csb/authority'
+import { inOrder, signCompromise, signKeyChange, signRecovery, stepOf, subjectOf, tokenHash } from '@csb/authority'
 import { identityIn, type Desk, type Peer } from './authorise.ts'
 import type { Client } from './client.ts'
 import { readText, removeFile, writeJson } from './data-folder.ts'
+import { doorOfNode, type KeyDoor } from './key-door.ts'
 import { followWith, keepNext, listNext, noteStatement, readOwner, type Custody } from './owner.ts'
 import { ownGrants } from './own-grants.ts'
 
@@ -35,9 +36,6 @@ export type Rotated = {
   readonly ended: number | null
 }
 
-type Heard = Pick<Rotated, 'reached' | 'unreached'> & { readonly ended?: number }
-type Listed = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
-
 /**
  * Let another key follow the owner's.
  * @param desk with the old key open
@@ -47,18 +45,22 @@ type Listed = { readonly hash: string; readonly revoked: boolean; readonly grant
 export async function rotateOwner(desk: Desk, { custody, isStolen }: Rotating): Promise<Rotated> {
   const { directory, client, owner: old, now } = desk
   const [identity, { name, statements }] = [await identityIn(directory), await readOwner(directory)]
+  const door = doorOfNode(client, identity)
+  const before = lineOf(old.did, [...statements, ...(await door.statements())])
   const next = createKeyPair()
-  const seq = statements.filter((one) => 'keychange' in one).length + 1
-  const statement = signKeyChange({ old, next, seq, effectiveAt: now })
-  const compromise = isStolen ? signCompromise(old.did, now, next) : undefined
-  const said = [...statements, statement, ...(compromise === undefined ? [] : [compromise])]
-  await keepNext(directory, { name, key: next, statements: said }, custody)
-  const grants = await grantsOf(desk, identity, next)
-  const told = { statement, ...(compromise === undefined ? {} : { compromise }), grants }
-  const { reached, unreached, ended } = await client.call<Heard>('POST', '/v1/keys', told)
-  await settleOwner(directory, client)
-  if (isStolen) await undeclare(directory, client)
-  return { did: next.did, before: old.did, reached, unreached, ended: isStolen ? (ended ?? 0) : null }
+  const statement = signKeyChange({ old, next, seq: countOf(before) + 1, effectiveAt: now })
+  const digest = await door.recovery()
+  const also = [
+    ...(isStolen ? [signCompromise(old.did, now, next)] : []),
+    // for those that know no key before it
+    ...(digest === null ? [] : [signRecovery({ digest }, next)]),
+  ]
+  await keepNext(directory, { name, key: next, statements: inOrder([...before, statement, ...also]) }, custody)
+  const grants = await grantsBy(next, { directory, door, identity, now })
+  const { reached, unreached, ended } = await door.state({ statement, also, grants })
+  await settleBy(directory, door)
+  if (isStolen) await undeclare(directory, door)
+  return { did: next.did, before: old.did, reached, unreached, ended: isStolen ? ended : null }
 }
 
 /**
@@ -68,25 +70,43 @@ export async function rotateOwner(desk: Desk, { custody, isStolen }: Rotating): 
  */
 export async function condemnKey(desk: Desk, did: string): Promise<Rotated> {
   const { directory, client, owner } = desk
-  const file = await readOwner(directory)
-  const change = file.statements.find((one) => 'keychange' in one && one.keychange.old === did)
-  if (change === undefined || !('keychange' in change)) fail('NOT_FOUND', { key: did })
-  const statement = signCompromise(did, change.keychange.effective_at, owner)
-  const { reached, unreached, ended } = await client.call<Heard>('POST', '/v1/keys', { statement })
+  const { statements } = await readOwner(directory)
+  const step = statements.map(stepOf).find((one) => one?.old === did) ?? fail('NOT_FOUND', { key: did })
+  const statement = signCompromise(did, step.effective_at, owner)
+  const door = doorOfNode(client, await identityIn(directory))
+  const { reached, unreached, ended } = await door.state({ statement })
   await noteStatement(directory, statement)
-  await undeclare(directory, client)
-  return { did: owner.did, before: did, reached, unreached, ended: ended ?? 0 }
+  await undeclare(directory, door)
+  return { did: owner.did, before: did, reached, unreached, ended }
 }
+
+/** What was said of the keys of that owner up to this one, in the order in which it is believed. */
+export function lineOf(did: string, statements: readonly KeyStatement[]): readonly KeyStatement[] {
+  const steps = statements.flatMap((one) => stepOf(one) ?? [])
+  const keys = new Set([did])
+  for (const one of keys) for (const step of steps) if (step.new === one) keys.add(step.old)
+  return inOrder(statements.filter((one) => keys.has(subjectOf(one)) && stepOf(one)?.old !== did))
+}
+
+/** Changes of the owner's key among them. */
+export const countOf = (statements: readonly KeyStatement[]): number =>
+  statements.filter((one) => stepOf(one) !== undefined).length
 
 /**
  * Finish a change of the key that was broken off. Where the node has taken it in the files follow; where it has not, the
  * old key is as good as before, and the new one is kept until another change: it may be on its way.
  */
 export async function settleOwner(directory: string, client: Client): Promise<void> {
+  if ((await listNext(directory)).length === 0) return
+  await settleBy(directory, doorOfNode(client, await identityIn(directory)))
+}
+
+/** The same, through any door. */
+export async function settleBy(directory: string, door: Pick<KeyDoor, 'statements'>): Promise<void> {
   const dids = await listNext(directory)
   if (dids.length === 0) return
-  const { items } = await client.call<{ items: readonly KeyStatement[] }>('GET', '/v1/keys')
-  const did = dids.find((one) => items.some((said) => 'keychange' in said && said.keychange.new === one))
+  const followed = new Set((await door.statements()).map((said) => stepOf(said)?.new))
+  const did = dids.find((one) => followed.has(one))
   if (did === undefined) return
   const identity = await identityIn(directory)
   await writeJson(directory, 'identity', { ...identity, owner: { ...identity.owner, did } } satisfies Identity)
@@ -109,36 +129,34 @@ type Hanging = {
 export async function hangingChange(directory: string, client: Client): Promise<Hanging | undefined> {
   const { did } = await readOwner(directory)
   const { items } = await client.call<{ items: readonly KeyStatement[] }>('GET', '/v1/keys')
-  for (const said of items)
-    if ('keychange' in said && said.keychange.old === did)
-      return { state: 'elsewhere', key: did, to: said.keychange.new }
+  const step = items.map(stepOf).find((one) => one?.old === did)
+  if (step !== undefined) return { state: 'elsewhere', key: did, to: step.new }
   const begun = (await listNext(directory)).at(-1)
   return begun === undefined ? undefined : { state: 'begun', key: did, to: begun }
 }
 
-/** What the new key grants to the node and to its command line, which keeps its token. */
-async function grantsOf({ directory, client, now }: Desk, identity: Identity, next: KeyPair) {
-  const { items } = await client.call<{ items: readonly Listed[] }>('GET', '/v1/grants')
-  const own = items
-    .map(({ grant }) => grant.delegation)
-    .filter(isOwn(identity.did))
-    .sort((a, b) => a.granted_at - b.granted_at)
-  // who says whether this node may still act stays who it was
-  const statusKey = own.at(-1)?.revocation.status_key ?? identity.did
-  const { node, command } = ownGrants({ identity, owner: next, statusKey, now })
-  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
-  return [{ grant: node }, { grant: command, token_hash: tokenHash(token) }]
+export type Granting = {
+  readonly directory: string
+  readonly door: Pick<KeyDoor, 'statusKey'>
+  readonly identity: Identity
+  /** ms since epoch */
+  readonly now: number
 }
 
-const isOwn =
-  (did: string) =>
-  ({ grantee_key, parent }: Grant['delegation']): boolean =>
-    grantee_key === did && parent === null
+/** What a key grants to the node and to its command line, which keeps its token. */
+export async function grantsBy(owner: KeyPair, { directory, door, identity, now }: Granting) {
+  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
+  const { node, command } = ownGrants({ identity, owner, statusKey: await door.statusKey(), now })
+  const grants: readonly { readonly grant: Grant; readonly token_hash?: string }[] = [
+    { grant: node },
+    { grant: command, token_hash: tokenHash(token) },
+  ]
+  return grants
+}
 
 /** Entries of identity.json whose grants are void declare nothing any more. */
-async function undeclare(directory: string, client: Client): Promise<void> {
-  const { items } = await client.call<{ items: readonly Listed[] }>('GET', '/v1/grants')
-  const gone = new Set(items.filter(({ revoked }) => revoked).map(({ grant }) => grant.delegation.id))
+export async function undeclare(directory: string, door: Pick<KeyDoor, 'ended'>): Promise<void> {
+  const gone = new Set(await door.ended())
   const identity = await identityIn(directory)
   const delegations = identity.delegations.filter(({ delegation_id: id }) => id === undefined || !gone.has(id))
   if (delegations.length < identity.delegations.length)

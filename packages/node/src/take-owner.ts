@@ -1,24 +1,16 @@
 /**
  * The owner's new key for another node of the same owner: from the folder of a node that has it, or from a copy of its
- * owner.json. The node is stopped meanwhile, since where the old key was stolen nobody could ask it for anything: what the
- * new key grants goes straight into its store.
+ * owner.json. The node may run; where the old key was stolen its command line may have no right to ask it for anything any
+ * more, and then it is stopped meanwhile: what the new key grants goes straight into its store.
  * @clause L1.3
  */
-import { fail, systemClock, type Grant, type Identity } from '@csb/core'
-import {
-  appendRecord,
-  currentKey,
-  findGrant,
-  isSameOwner,
-  storeGrant,
-  takeKeyStatement,
-  tokenHash,
-} from '@csb/authority'
-import { key, openStore, type Transaction } from '@csb/store'
+import { fail, systemClock, type Identity } from '@csb/core'
+import { subjectOf } from '@csb/authority'
 import { identityIn } from './authorise.ts'
-import { pathOf, readText, writeJson } from './data-folder.ts'
+import { writeJson } from './data-folder.ts'
+import { throughKeyDoor } from './key-door.ts'
 import { keepOwner, openOwner, readOwner, type Custody } from './owner.ts'
-import { ownGrants } from './own-grants.ts'
+import { grantsBy, lineOf } from './rotate.ts'
 
 export type Taking = {
   /** folder of the node that is to have the key */
@@ -28,40 +20,34 @@ export type Taking = {
   readonly custody: Custody
 }
 
-/**
- * @returns did of the key
- * @throws HOME_LOCKED where the node runs, DENIED where the key is no successor of this node's owner's, PASSPHRASE
- */
-export async function takeOwner({ directory, from, custody }: Taking): Promise<{ readonly did: string }> {
-  const identity = await identityIn(directory)
-  const { name, statements } = await readOwner(from.directory)
-  const owner = await openOwner(from.directory, from.passphrase)
-  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
-  const store = await openStore(pathOf(directory, 'database'))
-  try {
-    await store.transact((tx) => {
-      const now = systemClock.now()
-      for (const statement of statements) takeKeyStatement(tx, statement, now)
-      const isNext = isSameOwner(tx, identity.owner.did, owner.did) && currentKey(tx, identity.owner.did) === owner.did
-      if (!isNext) fail('DENIED', { reason: 'that key does not follow the one of this owner', key: owner.did })
-      const grants = ownGrants({ identity, owner, statusKey: statusKeyOf(tx, identity), now })
-      const lease = storeGrant(tx, { chain: [grants.node] })
-      storeGrant(tx, { chain: [grants.command], tokenHash: tokenHash(token) })
-      tx.putJson(key('meta', 'node-grant'), lease)
-      const told = { operation: 'keys.take', outcome: 'done', actor: owner.did, door: 'command', run: null } as const
-      appendRecord(tx, { ...told, lease, reads: [], effect: { key: owner.did } }, now)
-    })
-  } finally {
-    await store.close()
-  }
-  await writeJson(directory, 'identity', { ...identity, owner: { name, did: owner.did } } satisfies Identity)
-  await keepOwner(directory, { name, key: owner, statements }, custody)
-  return { did: owner.did }
+export type TakenOwner = {
+  /** of the key */
+  readonly did: string
+  /** the node runs, and counts that key already */
+  readonly isRunning: boolean
 }
 
-/** Who says whether this node may still act stays who it was. */
-function statusKeyOf(tx: Transaction, { did }: Identity): string {
-  const hash = tx.getJson<string>(key('meta', 'node-grant'))
-  const chain: readonly Grant[] = hash === undefined ? [] : findGrant(tx, hash)
-  return chain.at(-1)?.delegation.revocation.status_key ?? did
+/**
+ * @throws HOME_LOCKED where the node runs and has to be stopped, DENIED where the key is no successor of this node's
+ *   owner's, PASSPHRASE
+ */
+export async function takeOwner({ directory, from, custody }: Taking): Promise<TakenOwner> {
+  const { name, statements } = await readOwner(from.directory)
+  const owner = await openOwner(from.directory, from.passphrase)
+  return throughKeyDoor(directory, async (door) => {
+    const identity = await identityIn(directory)
+    const line = lineOf(owner.did, [...statements, ...(await door.statements())])
+    const isNext = [owner.did, ...line.map(subjectOf)].includes(identity.owner.did)
+    if (!isNext) fail('DENIED', { reason: 'that key does not follow the one of this owner', key: owner.did })
+    const [statement, ...also] = line
+    // without one it is the key that this node has
+    if (statement !== undefined) {
+      const grants = await grantsBy(owner, { directory, door, identity, now: systemClock.now() })
+      await door.state({ statement, also, grants })
+    }
+    // again and again the same: a crash in between is mended by doing it once more
+    await writeJson(directory, 'identity', { ...identity, owner: { name, did: owner.did } } satisfies Identity)
+    await keepOwner(directory, { name, key: owner, statements }, custody)
+    return { did: owner.did, isRunning: door.isRunning }
+  })
 }

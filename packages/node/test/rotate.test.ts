@@ -180,20 +180,43 @@ describe('a change that is broken off', () => {
 })
 
 describe('another node of the owner', () => {
-  test('L1.3 takes the new key while it is stopped, also where the old one was stolen', async () => {
+  test('L1.3 takes the new key while it runs, and its command line has a right at every moment', async () => {
+    const [first, second] = [await folder(), await createFolder()]
+    await made(second, { join: { directory: first } })
+    const nodes = [await startNode(first, await settingsIn(first)), await startNode(second, await settingsIn(second))]
+    const desk = await deskOf(first)
+    for (const rotating of [ROTATE, STOLEN]) {
+      await rotateOwner({ ...(await deskOf(first)), now: systemClock.now() + 1 }, rotating)
+      const taken = await takeOwner({ directory: second, from: { directory: first }, custody: 'unsealed' })
+      expect(taken).toEqual({ did: (await readOwner(first)).did, isRunning: true })
+      expect((await rules(second)).delegation.grantor_key).toBe(taken.did)
+      expect((await identityOf(second)).owner.did).toBe(taken.did)
+      // done again nothing is different
+      await takeOwner({ directory: second, from: { directory: first }, custody: 'unsealed' })
+      expect((await said(await deskOf(second))).length).toBe((await readOwner(first)).statements.length)
+    }
+    expect(
+      (await said(await deskOf(second))).some((one) => 'keychange' in one && one.keychange.old === desk.owner.did),
+    ).toBe(true)
+    for (const node of nodes) await node.stop()
+  })
+
+  test('L1.3 takes the new key while it is stopped where the old one was stolen and its own command line has no right', async () => {
     const [first, second] = [await folder(), await createFolder()]
     await made(second, { join: { directory: first } })
     await started(first)
     await rotateOwner(await deskOf(first), STOLEN)
     let node = await startNode(second, await settingsIn(second))
-    await expect(
-      takeOwner({ directory: second, from: { directory: first }, custody: 'unsealed' }),
-    ).rejects.toMatchObject({ code: 'HOME_LOCKED' })
     // as a peer would tell it: the key of this node's command line is void from then on
     const { client } = await deskOf(second)
     const { statements } = await readOwner(first)
     for (const statement of statements) await client.call('POST', '/v1/keys', { statement }).catch(() => undefined)
     await expect(client.call('GET', '/v1/memory')).rejects.toMatchObject({ code: 'LEASE_REVOKED' })
+    const before = await readFile(join(second, 'owner.json'), 'utf8')
+    await expect(
+      takeOwner({ directory: second, from: { directory: first }, custody: 'unsealed' }),
+    ).rejects.toMatchObject({ code: 'HOME_LOCKED', details: { pid: process.pid } })
+    expect(await readFile(join(second, 'owner.json'), 'utf8')).toBe(before)
     await node.stop()
     const passphrase = 'another one, long'
     const { did } = await takeOwner({ directory: second, from: { directory: first }, custody: { passphrase } })
@@ -218,6 +241,11 @@ describe('another node of the owner', () => {
       await readFile(join(own, 'identity.json'), 'utf8'),
     ]).toEqual(before)
     await started(own)
+    expect(await said(await deskOf(own))).toEqual([])
+    await expect(takeOwner({ directory: own, from: { directory: other }, custody: 'unsealed' })).rejects.toMatchObject({
+      code: 'DENIED',
+    })
+    expect(await readFile(join(own, 'owner.json'), 'utf8')).toBe(before[0])
     expect(await said(await deskOf(own))).toEqual([])
   })
 })

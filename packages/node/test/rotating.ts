@@ -9,6 +9,7 @@ const client = await connect(directory)
 const die = (here: string) => {
   if (here === place) process.kill(process.pid, 'SIGKILL')
 }
+let isTold = false
 const dying: Client = {
   ...client,
   call: async <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) => {
@@ -16,7 +17,8 @@ const dying: Client = {
     if (isTelling) die('before it is told')
     const answer = await client.call<T>(method, path, body)
     if (isTelling) die('after it was told')
-    if (method === 'GET' && path === '/v1/keys') die('before the files follow')
+    if (isTold && path === '/v1/keys') die('before the files follow')
+    isTold ||= isTelling
     return answer
   },
 }

@@ -2,13 +2,18 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createFakeClock, createKeyPair, until } from '@csb/core'
 import {
   createToken,
+  currentKey,
   draftGrant,
   grantHash,
   issueStatus,
   listKeyStatements,
+  recoveryDigest,
   signCompromise,
   signGrant,
   signKeyChange,
+  signRecovered,
+  signRecovery,
+  takeKeyStatements,
   tokenHash,
   trust,
   trusted,
@@ -70,7 +75,8 @@ test('L1.3 what was granted before the change goes on, until the key is said to 
   await house.service.perform(byNew, 'keys.state', { statement: compromise })
   await expect(house.owned('memory.list')).rejects.toMatchObject({ code: 'LEASE_REVOKED' })
   expect(await house.service.perform(byNew, 'keys.list', {})).toEqual({
-    items: expect.arrayContaining([statement, compromise]) as unknown,
+    items: [statement, compromise],
+    recovery: null,
   })
   expect((await house.records()).filter(({ operation }) => operation === 'keys.state')).toMatchObject([
     { effect: { said: 'changed', to: next.did } },
@@ -128,14 +134,16 @@ test('L1.3 what the new key grants comes in the same batch, and a grant that doe
     { ...command, grant: { ...node, delegation: { ...node.delegation, level: 'execute' } } },
   ]) {
     const kept = await house.dump()
-    await expect(by(house.owning, { statement, compromise, grants: [{ grant: node }, wrong] })).rejects.toMatchObject({
+    await expect(
+      by(house.owning, { statement, also: [compromise], grants: [{ grant: node }, wrong] }),
+    ).rejects.toMatchObject({
       code: 'GRANT_INVALID',
     })
     expect(await house.dump()).toEqual(kept)
   }
   expect(Object.keys(await house.dump()).length).toBeGreaterThanOrEqual(Object.keys(before).length)
   expect(await listKeyStatements(house.store.view())).toEqual([])
-  await by(house.owning, { statement, compromise, grants: [{ grant: node }, command] })
+  await by(house.owning, { statement, also: [compromise], grants: [{ grant: node }, command] })
   await expect(house.owned('memory.list')).rejects.toMatchObject({ code: 'LEASE_REVOKED' })
   const now = { kind: 'bearer', token, door: 'http' } as const
   expect(await house.service.perform(now, 'memory.list', {})).toMatchObject({ items: [] })
@@ -231,3 +239,93 @@ test('L1.3 who trusts only the new key believes of the old one what both signed,
   })
   expect(await house.owned('sync.run', { did: friend.key.did, home: house.home })).toMatchObject({ sent: 1 })
 })
+
+test('L1.3 a recovery reaches who was away, and ends there what the thief was trusted for', async () => {
+  const network = createNetwork()
+  const clock = createFakeClock(NOW)
+  const house = await createHouse({ network, clock })
+  const friend = await createHouse({ network, clock })
+  const [recovery, thief] = [createKeyPair(), createKeyPair()]
+  await friend.store.transact((tx) => trust(tx, { did: house.owner.did, name: 'Ines', ceiling: 'execute' }))
+  const grant = await house.grant({ to: { name: 'friend', did: friend.key.did } })
+  await house.owned('authority.distribute', { did: friend.key.did, chain: [grant] })
+  const named = signRecovery({ digest: recoveryDigest(recovery.did) }, house.owner)
+  const stolen = signKeyChange({ old: house.owner, next: thief, seq: 1, effectiveAt: NOW + 1 })
+  const back = signRecovered({ old: house.owner.did, next, seq: 1, effectiveAt: NOW + 2 }, recovery)
+  clock.advance(10)
+  expect(await house.owned('keys.state', { statement: named })).toMatchObject({
+    said: 'recovery',
+    reached: [{ did: friend.key.did }],
+  })
+  expect(await listKeyStatements(friend.store.view())).toEqual([named])
+  network.away.add(friend.key.did)
+  // the thief comes to both, and would name a recovery key of its own
+  const own = signRecovery({ digest: recoveryDigest(thief.did) }, thief)
+  for (const one of [house, friend]) await takeIn(one, [stolen])
+  await expect(takeIn(friend, [own])).rejects.toMatchObject({ code: 'CONFLICT' })
+  expect(trusted(friend.store.view(), thief.did)).toMatchObject({ name: 'Ines' })
+  const done = await house.owned<{ unreached: { did: string }[] }>('keys.state', { statement: back })
+  expect(done).toMatchObject({ said: 'recovered', to: next.did, unreached: [{ did: friend.key.did }] })
+  const jobs = await startJobs(house.parts, house.service)
+  onTestFinished(() => jobs.stop())
+  network.back(friend.key.did)
+  await until(async () => currentKey(friend.store.view(), house.owner.did) === next.did, 30_000, 'it has heard')
+  expect(trusted(friend.store.view(), next.did)).toMatchObject({ name: 'Ines', ceiling: 'execute' })
+  expect(trusted(friend.store.view(), thief.did)).toBeUndefined()
+  expect(await listKeyStatements(friend.store.view())).toEqual([named, back])
+})
+
+test.each([
+  ['whom it does not know', false, { code: 'DENIED' }],
+  ['of a key that changed before', true, { code: 'CONFLICT' }],
+])('L1.3 a recovery key %s is not taken in from a peer, and nothing is written but that', async (_, isKnown, like) => {
+  const network = createNetwork()
+  const house = await createHouse({ network })
+  const friend = await createHouse({ network })
+  if (isKnown) {
+    await friend.store.transact((tx) => trust(tx, { did: house.owner.did, name: 'Ines', ceiling: 'execute' }))
+    await takeIn(friend, [signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW })])
+  }
+  const statement = signRecovery({ digest: recoveryDigest(createKeyPair().did) }, house.owner)
+  const before = await friend.dump()
+  await expect(house.owned('keys.tell', { did: friend.key.did, statement })).rejects.toMatchObject(like)
+  expect(await friend.dump()).toEqual(before)
+  const refused = (await friend.records()).filter(({ outcome }) => outcome === 'refused')
+  expect(refused.map(({ operation }) => operation)).toEqual(isKnown ? [] : ['authority.receive'])
+})
+
+test('L1.3 a recovery comes with what the new key grants, though the thief changed the key here, or with nothing', async () => {
+  const house = await createHouse()
+  const [recovery, thief] = [createKeyPair(), createKeyPair()]
+  await takeIn(house, [signRecovery({ digest: recoveryDigest(recovery.did) }, house.owner)])
+  await takeIn(house, [signKeyChange({ old: house.owner, next: thief, seq: 1, effectiveAt: NOW + 1 })])
+  const statement = signRecovered({ old: house.owner.did, next, seq: 1, effectiveAt: NOW + 1 }, recovery)
+  const token = createToken()
+  const command = { grant: leaseOf(house), token_hash: tokenHash(token) }
+  const before = await house.dump()
+  const byThief = signGrant(
+    draftGrant({
+      type: 'global',
+      from: { name: 'owner', did: thief.did },
+      to: { name: 'x', did: thief.did },
+      audience: ['*'],
+      scope: ['*'],
+      level: 'request',
+      now: NOW + 1,
+      ttlMs: null,
+    }),
+    thief,
+  )
+  const state = (grants: readonly object[]) => house.owned('keys.state', { statement, grants })
+  await expect(state([command, { grant: byThief }])).rejects.toMatchObject({ code: 'GRANT_INVALID' })
+  expect(await house.dump()).toEqual(before)
+  await state([command])
+  const now = { kind: 'bearer', token, door: 'http' } as const
+  expect(await house.service.perform(now, 'keys.list', {})).toMatchObject({ recovery: recoveryDigest(recovery.did) })
+  expect(await house.service.perform(now, 'node.status', {})).toMatchObject({ owner: { did: next.did } })
+})
+
+/** As from a peer that has them. */
+async function takeIn({ store, clock }: House, statements: readonly unknown[]): Promise<void> {
+  await store.transact((tx) => takeKeyStatements(tx, statements, { now: clock.now(), also: [], except: [] }))
+}

@@ -62,7 +62,10 @@ export const TABLES = {
   nonce: 'an',
   /** grant hash of a single delegation -> JSON where it was used (authority) */
   used: 'au',
-  /** did / `change` or `compromise` -> JSON what its owner said of that key, never removed (authority) */
+  /**
+   * did / `change`, `recovery` or `compromise` -> JSON what its owner said of that key (authority); digest of a recovery key
+   * / `replaced` -> JSON what put another one in its place
+   */
   keyStatement: 'ak',
   /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */
   trust: 'aw',

@@ -4,26 +4,24 @@ import { fail, type Grant, type KeyStatement } from '@csb/core'
 import {
   condemnKey,
   hangingChange,
-  newPassphraseOf,
   passphraseOf,
   readOwner,
   rotateOwner,
   sealOwner,
   settleOwner,
   takeOwner,
-  type Custody,
-  type Peer,
-  type Rotated,
 } from '@csb/node'
+import { custodyOf, doneText, type Keeping } from '../changed-key.ts'
 import { acting, didOf, fromCaller, given, named, passphraseFor, type Stand } from '../context.ts'
 import { newPassphrase } from '../passphrase.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
+import { recoveryCommands } from './recovery.ts'
 
-type Keeping = { readonly unsealed?: boolean }
 type Condemning = Keeping & { readonly yes?: boolean }
 type Party = { readonly name: string; readonly did: string }
 type Status = Party & { readonly peer_id: string; readonly owner: Party }
+type Spoken = { readonly items: readonly KeyStatement[]; readonly recovery: string | null }
 type Listed = { readonly hash: string; readonly grant: Grant }
 
 export function keyCommands(program: Command): void {
@@ -52,6 +50,7 @@ export function keyCommands(program: Command): void {
     .option('--unsealed', t('key.unsealed'))
     .option('--yes', t('key.yes'))
     .action(acting<Condemning, [string | undefined]>(compromise))
+  recoveryCommands(key)
   key
     .command('take <dir>')
     .description(t('key.take.about'))
@@ -62,7 +61,7 @@ export function keyCommands(program: Command): void {
         const passphrase = await passphraseFor(from)
         const custody = await custodyOf(options)
         const taken = await takeOwner({ directory, from: { directory: from, ...given({ passphrase }) }, custody })
-        out.answer(taken, t('key.taken', taken))
+        out.answer(taken, t(taken.isRunning ? 'key.taken.running' : 'key.taken', taken))
       }),
     )
 }
@@ -76,11 +75,6 @@ const sealing = (command: Command): Command =>
       out.answer({ sealed: true }, t('key.seal.done'))
     }),
   )
-
-/** The key that follows is behind a passphrase of its own, unless a person says that it is to lie open. */
-async function custodyOf({ unsealed }: Keeping): Promise<Custody> {
-  return unsealed === true ? 'unsealed' : { passphrase: await newPassphrase(newPassphraseOf(), 'no_new') }
-}
 
 async function compromise(stand: Stand, [did]: [string | undefined], options: Condemning): Promise<void> {
   const { out, isJson } = stand
@@ -101,20 +95,11 @@ async function compromise(stand: Stand, [did]: [string | undefined], options: Co
   out.answer(done, doneText('key.compromise.done', done))
 }
 
-function doneText(what: 'key.rotate.done' | 'key.compromise.done', done: Rotated): string {
-  const who = ({ name, did }: Peer) => named(name ?? t('peer.unnamed'), did)
-  return [
-    t(what, { ...done }),
-    ...done.reached.map((peer) => t('key.heard', { who: who(peer) })),
-    ...done.unreached.map((peer) => t('key.away', { who: who(peer) })),
-  ].join('\n')
-}
-
 async function show({ directory, client, out }: Stand): Promise<void> {
   const node = await client()
   await settleOwner(directory, node)
   const { name, did, peer_id: peer } = await node.call<Status>('GET', '/v1/status')
-  const { items } = await node.call<{ items: readonly KeyStatement[] }>('GET', '/v1/keys')
+  const { items, recovery } = await node.call<Spoken>('GET', '/v1/keys')
   const grants = await node.call<{ items: readonly Listed[] }>('GET', '/v1/grants')
   const owner = await readOwner(directory)
   const hanging = await hangingChange(directory, node)
@@ -122,19 +107,16 @@ async function show({ directory, client, out }: Stand): Promise<void> {
     .filter(({ grant: { delegation } }) => delegation.grantee_key === did && delegation.parent === null)
     .toSorted((x, y) => x.grant.delegation.granted_at - y.grant.delegation.granted_at)
     .at(-1)
-  const own = new Set([
-    owner.did,
-    ...owner.statements.flatMap((one) => ('keychange' in one ? [one.keychange.old] : [])),
-  ])
-  const inOrder = items.toSorted((x, y) => timeOf(x) - timeOf(y))
-  const before = inOrder.filter((one) => own.has(keyOf(one)))
-  const others = inOrder.filter((one) => !own.has(keyOf(one)))
+  const own = new Set([owner.did, ...owner.statements.map(keyOf)])
+  const before = items.filter((one) => own.has(keyOf(one)))
+  const others = items.filter((one) => !own.has(keyOf(one)))
   const lines = [
     t('key.owner', {
       owner: named(owner.name, owner.did),
       did: owner.did,
       kept: t(owner.isSealed ? 'key.sealed' : 'key.open'),
     }),
+    recovery === null ? t('key.recovery.none') : t('key.recovery.set', { digest: recovery.slice(0, 19) }),
     ...(hanging === undefined ? [] : [t(`key.hangs.${hanging.state}`, hanging)]),
     t('key.node', {
       node: named(name, did),
@@ -147,23 +129,28 @@ async function show({ directory, client, out }: Stand): Promise<void> {
     ...(others.length === 0 ? [] : [t('key.others'), ...others.map(statementText)]),
   ]
   const { isSealed: sealed } = owner
-  const party = { name: owner.name, did: owner.did, sealed }
+  const party = { name: owner.name, did: owner.did, sealed, recovery }
   const answer = { owner: party, node: { name, did, peer_id: peer }, statements: items, ...given({ hanging }) }
   out.answer(answer, lines.join('\n'))
 }
 
-const keyOf = (statement: KeyStatement): string =>
-  'keychange' in statement ? statement.keychange.old : statement.compromise.key
-
-/** From when it counts, in ms since epoch. */
-const timeOf = (statement: KeyStatement): number =>
-  'keychange' in statement ? statement.keychange.effective_at : statement.compromise.all_before
+/** Did of the key that it is about. */
+function keyOf(statement: KeyStatement): string {
+  if ('keychange' in statement) return statement.keychange.old
+  if ('recovered' in statement) return statement.recovered.old
+  return 'recovery' in statement ? statement.recovery.key : statement.compromise.key
+}
 
 function statementText(statement: KeyStatement): string {
-  const at = new Date(timeOf(statement)).toISOString()
-  if ('keychange' in statement) {
-    const { old, new: to } = statement.keychange
-    return t('key.change', { at, key: old, to })
+  const key = keyOf(statement)
+  if ('recovery' in statement) return t('key.recoverable', { key, digest: statement.recovery.digest.slice(0, 19) })
+  if ('compromise' in statement) return t('key.stolen', { key, at: timeText(statement.compromise.all_before) })
+  if ('recovered' in statement) {
+    const { new: to, effective_at: at } = statement.recovered
+    return t('key.recovered', { at: timeText(at), key, to })
   }
-  return t('key.stolen', { key: statement.compromise.key, at })
+  const { new: to, effective_at: at } = statement.keychange
+  return t('key.change', { at: timeText(at), key, to })
 }
+
+const timeText = (ms: number): string => new Date(ms).toISOString()

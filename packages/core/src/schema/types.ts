@@ -692,7 +692,7 @@ delegation_id?: string
 }
 
 /**
- * What an owner says of a key: another one follows it, or it is in other hands and what it granted before is void.
+ * What an owner says of a key: another one follows it, it is in other hands and what it granted before is void, which key may recover it, or that it was recovered.
  */
 export type KeyStatement = ({
 keychange: {
@@ -723,6 +723,47 @@ all_before: number
  */
 by: string
 signature: string
+}
+} | {
+/**
+ * said in advance: whoever has the key of that digest recovers this one
+ */
+recovery: {
+v: 1
+key: string
+/**
+ * of the recovery key: SHA-256 of CSB-RECOVERY-V1, a line feed and {"recovery_key":"did:key:…"}
+ */
+digest: string
+/**
+ * the recovery key before, which signs as well; absent where there was none
+ */
+replaces?: string
+signature: string
+signature_replaced?: string
+}
+} | {
+/**
+ * another key follows by the word of the recovery key, whatever other change there is of the old one
+ */
+recovered: {
+v: 1
+old: string
+new: string
+/**
+ * changes of this owner's key up to this one
+ */
+seq: number
+/**
+ * milliseconds since epoch; what the old key grants from then on is void, what it granted before holds
+ */
+effective_at: number
+/**
+ * the recovery key, shown for the first time: its digest was published
+ */
+recovery: string
+signature_recovery: string
+signature_new: string
 }
 })
 
@@ -1476,11 +1517,13 @@ statement: {
 [k: string]: unknown | undefined
 }
 /**
- * key-statement-v1: taken in after the other, in the same batch
+ * key-statement-v1 each: taken in after the other, in this order, in the same batch
+ * 
+ * @maxItems 256
  */
-compromise?: {
+also?: {
 [k: string]: unknown | undefined
-}
+}[]
 /**
  * what the owner's key of then grants to this node and its command line, in the same batch
  * 

@@ -7059,7 +7059,7 @@ return errors === 0;
 validate30.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const KeyStatement = validate31;
-const schema46 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:key-statement-v1","title":"KeyStatement","description":"What an owner says of a key: another one follows it, or it is in other hands and what it granted before is void.","anyOf":[{"type":"object","properties":{"keychange":{"type":"object","properties":{"v":{"const":1},"old":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"new":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"seq":{"type":"integer","minimum":1,"maximum":1000000,"description":"changes of this owner's key up to this one"},"effective_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch; what the old key grants from then on is void, what it granted before holds"},"signature_old":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"},"signature_new":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","old","new","seq","effective_at","signature_old","signature_new"],"additionalProperties":false}},"required":["keychange"],"additionalProperties":false},{"type":"object","properties":{"compromise":{"type":"object","properties":{"v":{"const":1},"key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"all_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch; what the key granted before that is void, whatever it says of revoking"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"the key itself, or one that followed it"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","key","all_before","by","signature"],"additionalProperties":false}},"required":["compromise"],"additionalProperties":false}]};
+const schema46 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:key-statement-v1","title":"KeyStatement","description":"What an owner says of a key: another one follows it, it is in other hands and what it granted before is void, which key may recover it, or that it was recovered.","anyOf":[{"type":"object","properties":{"keychange":{"type":"object","properties":{"v":{"const":1},"old":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"new":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"seq":{"type":"integer","minimum":1,"maximum":1000000,"description":"changes of this owner's key up to this one"},"effective_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch; what the old key grants from then on is void, what it granted before holds"},"signature_old":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"},"signature_new":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","old","new","seq","effective_at","signature_old","signature_new"],"additionalProperties":false}},"required":["keychange"],"additionalProperties":false},{"type":"object","properties":{"compromise":{"type":"object","properties":{"v":{"const":1},"key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"all_before":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch; what the key granted before that is void, whatever it says of revoking"},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"the key itself, or one that followed it"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","key","all_before","by","signature"],"additionalProperties":false}},"required":["compromise"],"additionalProperties":false},{"type":"object","properties":{"recovery":{"type":"object","description":"said in advance: whoever has the key of that digest recovers this one","properties":{"v":{"const":1},"key":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"digest":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"of the recovery key: SHA-256 of CSB-RECOVERY-V1, a line feed and {\"recovery_key\":\"did:key:…\"}"},"replaces":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"the recovery key before, which signs as well; absent where there was none"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"},"signature_replaced":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","key","digest","signature"],"dependentRequired":{"replaces":["signature_replaced"],"signature_replaced":["replaces"]},"additionalProperties":false}},"required":["recovery"],"additionalProperties":false},{"type":"object","properties":{"recovered":{"type":"object","description":"another key follows by the word of the recovery key, whatever other change there is of the old one","properties":{"v":{"const":1},"old":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"new":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},"seq":{"type":"integer","minimum":1,"maximum":1000000,"description":"changes of this owner's key up to this one"},"effective_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch; what the old key grants from then on is void, what it granted before holds"},"recovery":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"the recovery key, shown for the first time: its digest was published"},"signature_recovery":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"},"signature_new":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$"}},"required":["v","old","new","seq","effective_at","recovery","signature_recovery","signature_new"],"additionalProperties":false}},"required":["recovered"],"additionalProperties":false}]};
 
 function validate31(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:key-statement-v1" */;
@@ -7678,13 +7678,706 @@ if(props0 !== true){
 props0 = true;
 }
 }
-if(!valid0){
-const err37 = {instancePath,schemaPath:"#/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+const _errs35 = errors;
+if(errors === _errs35){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing4;
+if((data.recovery === undefined) && (missing4 = "recovery")){
+const err37 = {instancePath,schemaPath:"#/anyOf/2/required",keyword:"required",params:{missingProperty: missing4},message:"must have required property '"+missing4+"'"};
 if(vErrors === null){
 vErrors = [err37];
 }
 else {
 vErrors.push(err37);
+}
+errors++;
+}
+else {
+const _errs37 = errors;
+for(const key4 in data){
+if(!(key4 === "recovery")){
+const err38 = {instancePath,schemaPath:"#/anyOf/2/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key4},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+break;
+}
+}
+if(_errs37 === errors){
+if(data.recovery !== undefined){
+let data14 = data.recovery;
+const _errs38 = errors;
+if(errors === _errs38){
+if(data14 && typeof data14 == "object" && !Array.isArray(data14)){
+let missing5;
+if(((((data14.v === undefined) && (missing5 = "v")) || ((data14.key === undefined) && (missing5 = "key"))) || ((data14.digest === undefined) && (missing5 = "digest"))) || ((data14.signature === undefined) && (missing5 = "signature"))){
+const err39 = {instancePath:instancePath+"/recovery",schemaPath:"#/anyOf/2/properties/recovery/required",keyword:"required",params:{missingProperty: missing5},message:"must have required property '"+missing5+"'"};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+else {
+const _errs40 = errors;
+for(const key5 in data14){
+if(!((((((key5 === "v") || (key5 === "key")) || (key5 === "digest")) || (key5 === "replaces")) || (key5 === "signature")) || (key5 === "signature_replaced"))){
+const err40 = {instancePath:instancePath+"/recovery",schemaPath:"#/anyOf/2/properties/recovery/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key5},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+break;
+}
+}
+if(_errs40 === errors){
+if(data14.v !== undefined){
+const _errs41 = errors;
+if(1 !== data14.v){
+const err41 = {instancePath:instancePath+"/recovery/v",schemaPath:"#/anyOf/2/properties/recovery/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+var valid6 = _errs41 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+if(data14.key !== undefined){
+let data16 = data14.key;
+const _errs42 = errors;
+if(errors === _errs42){
+if(typeof data16 === "string"){
+if(!pattern6.test(data16)){
+const err42 = {instancePath:instancePath+"/recovery/key",schemaPath:"#/anyOf/2/properties/recovery/properties/key/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+else {
+const err43 = {instancePath:instancePath+"/recovery/key",schemaPath:"#/anyOf/2/properties/recovery/properties/key/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+}
+var valid6 = _errs42 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+if(data14.digest !== undefined){
+let data17 = data14.digest;
+const _errs44 = errors;
+if(errors === _errs44){
+if(typeof data17 === "string"){
+if(!pattern9.test(data17)){
+const err44 = {instancePath:instancePath+"/recovery/digest",schemaPath:"#/anyOf/2/properties/recovery/properties/digest/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
+}
+errors++;
+}
+}
+else {
+const err45 = {instancePath:instancePath+"/recovery/digest",schemaPath:"#/anyOf/2/properties/recovery/properties/digest/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err45];
+}
+else {
+vErrors.push(err45);
+}
+errors++;
+}
+}
+var valid6 = _errs44 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+if(data14.replaces !== undefined){
+let data18 = data14.replaces;
+const _errs46 = errors;
+if(errors === _errs46){
+if(typeof data18 === "string"){
+if(!pattern6.test(data18)){
+const err46 = {instancePath:instancePath+"/recovery/replaces",schemaPath:"#/anyOf/2/properties/recovery/properties/replaces/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""};
+if(vErrors === null){
+vErrors = [err46];
+}
+else {
+vErrors.push(err46);
+}
+errors++;
+}
+}
+else {
+const err47 = {instancePath:instancePath+"/recovery/replaces",schemaPath:"#/anyOf/2/properties/recovery/properties/replaces/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err47];
+}
+else {
+vErrors.push(err47);
+}
+errors++;
+}
+}
+var valid6 = _errs46 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+if(data14.signature !== undefined){
+let data19 = data14.signature;
+const _errs48 = errors;
+if(errors === _errs48){
+if(typeof data19 === "string"){
+if(!pattern10.test(data19)){
+const err48 = {instancePath:instancePath+"/recovery/signature",schemaPath:"#/anyOf/2/properties/recovery/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+}
+else {
+const err49 = {instancePath:instancePath+"/recovery/signature",schemaPath:"#/anyOf/2/properties/recovery/properties/signature/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+}
+var valid6 = _errs48 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+if(data14.signature_replaced !== undefined){
+let data20 = data14.signature_replaced;
+const _errs50 = errors;
+if(errors === _errs50){
+if(typeof data20 === "string"){
+if(!pattern10.test(data20)){
+const err50 = {instancePath:instancePath+"/recovery/signature_replaced",schemaPath:"#/anyOf/2/properties/recovery/properties/signature_replaced/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""};
+if(vErrors === null){
+vErrors = [err50];
+}
+else {
+vErrors.push(err50);
+}
+errors++;
+}
+}
+else {
+const err51 = {instancePath:instancePath+"/recovery/signature_replaced",schemaPath:"#/anyOf/2/properties/recovery/properties/signature_replaced/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err51];
+}
+else {
+vErrors.push(err51);
+}
+errors++;
+}
+}
+var valid6 = _errs50 === errors;
+}
+else {
+var valid6 = true;
+}
+if(valid6){
+let missing6;
+if(data14.replaces !== undefined && ((data14.signature_replaced === undefined) && (missing6 = "signature_replaced"))){
+const err52 = {instancePath:instancePath+"/recovery",schemaPath:"#/anyOf/2/properties/recovery/dependentRequired",keyword:"dependentRequired",params:{property: "replaces",
+    missingProperty: missing6,
+    depsCount: 1,
+    deps: "signature_replaced"},message:"must have property signature_replaced when property replaces is present"};
+if(vErrors === null){
+vErrors = [err52];
+}
+else {
+vErrors.push(err52);
+}
+errors++;
+}
+else {
+if(data14.signature_replaced !== undefined && ((data14.replaces === undefined) && (missing6 = "replaces"))){
+const err53 = {instancePath:instancePath+"/recovery",schemaPath:"#/anyOf/2/properties/recovery/dependentRequired",keyword:"dependentRequired",params:{property: "signature_replaced",
+    missingProperty: missing6,
+    depsCount: 1,
+    deps: "replaces"},message:"must have property replaces when property signature_replaced is present"};
+if(vErrors === null){
+vErrors = [err53];
+}
+else {
+vErrors.push(err53);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+const err54 = {instancePath:instancePath+"/recovery",schemaPath:"#/anyOf/2/properties/recovery/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err54];
+}
+else {
+vErrors.push(err54);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err55 = {instancePath,schemaPath:"#/anyOf/2/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err55];
+}
+else {
+vErrors.push(err55);
+}
+errors++;
+}
+}
+var _valid0 = _errs35 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+const _errs52 = errors;
+if(errors === _errs52){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing7;
+if((data.recovered === undefined) && (missing7 = "recovered")){
+const err56 = {instancePath,schemaPath:"#/anyOf/3/required",keyword:"required",params:{missingProperty: missing7},message:"must have required property '"+missing7+"'"};
+if(vErrors === null){
+vErrors = [err56];
+}
+else {
+vErrors.push(err56);
+}
+errors++;
+}
+else {
+const _errs54 = errors;
+for(const key6 in data){
+if(!(key6 === "recovered")){
+const err57 = {instancePath,schemaPath:"#/anyOf/3/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key6},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err57];
+}
+else {
+vErrors.push(err57);
+}
+errors++;
+break;
+}
+}
+if(_errs54 === errors){
+if(data.recovered !== undefined){
+let data21 = data.recovered;
+const _errs55 = errors;
+if(errors === _errs55){
+if(data21 && typeof data21 == "object" && !Array.isArray(data21)){
+let missing8;
+if(((((((((data21.v === undefined) && (missing8 = "v")) || ((data21.old === undefined) && (missing8 = "old"))) || ((data21.new === undefined) && (missing8 = "new"))) || ((data21.seq === undefined) && (missing8 = "seq"))) || ((data21.effective_at === undefined) && (missing8 = "effective_at"))) || ((data21.recovery === undefined) && (missing8 = "recovery"))) || ((data21.signature_recovery === undefined) && (missing8 = "signature_recovery"))) || ((data21.signature_new === undefined) && (missing8 = "signature_new"))){
+const err58 = {instancePath:instancePath+"/recovered",schemaPath:"#/anyOf/3/properties/recovered/required",keyword:"required",params:{missingProperty: missing8},message:"must have required property '"+missing8+"'"};
+if(vErrors === null){
+vErrors = [err58];
+}
+else {
+vErrors.push(err58);
+}
+errors++;
+}
+else {
+const _errs57 = errors;
+for(const key7 in data21){
+if(!((((((((key7 === "v") || (key7 === "old")) || (key7 === "new")) || (key7 === "seq")) || (key7 === "effective_at")) || (key7 === "recovery")) || (key7 === "signature_recovery")) || (key7 === "signature_new"))){
+const err59 = {instancePath:instancePath+"/recovered",schemaPath:"#/anyOf/3/properties/recovered/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key7},message:"must NOT have additional properties"};
+if(vErrors === null){
+vErrors = [err59];
+}
+else {
+vErrors.push(err59);
+}
+errors++;
+break;
+}
+}
+if(_errs57 === errors){
+if(data21.v !== undefined){
+const _errs58 = errors;
+if(1 !== data21.v){
+const err60 = {instancePath:instancePath+"/recovered/v",schemaPath:"#/anyOf/3/properties/recovered/properties/v/const",keyword:"const",params:{allowedValue: 1},message:"must be equal to constant"};
+if(vErrors === null){
+vErrors = [err60];
+}
+else {
+vErrors.push(err60);
+}
+errors++;
+}
+var valid8 = _errs58 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.old !== undefined){
+let data23 = data21.old;
+const _errs59 = errors;
+if(errors === _errs59){
+if(typeof data23 === "string"){
+if(!pattern6.test(data23)){
+const err61 = {instancePath:instancePath+"/recovered/old",schemaPath:"#/anyOf/3/properties/recovered/properties/old/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""};
+if(vErrors === null){
+vErrors = [err61];
+}
+else {
+vErrors.push(err61);
+}
+errors++;
+}
+}
+else {
+const err62 = {instancePath:instancePath+"/recovered/old",schemaPath:"#/anyOf/3/properties/recovered/properties/old/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err62];
+}
+else {
+vErrors.push(err62);
+}
+errors++;
+}
+}
+var valid8 = _errs59 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.new !== undefined){
+let data24 = data21.new;
+const _errs61 = errors;
+if(errors === _errs61){
+if(typeof data24 === "string"){
+if(!pattern6.test(data24)){
+const err63 = {instancePath:instancePath+"/recovered/new",schemaPath:"#/anyOf/3/properties/recovered/properties/new/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""};
+if(vErrors === null){
+vErrors = [err63];
+}
+else {
+vErrors.push(err63);
+}
+errors++;
+}
+}
+else {
+const err64 = {instancePath:instancePath+"/recovered/new",schemaPath:"#/anyOf/3/properties/recovered/properties/new/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err64];
+}
+else {
+vErrors.push(err64);
+}
+errors++;
+}
+}
+var valid8 = _errs61 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.seq !== undefined){
+let data25 = data21.seq;
+const _errs63 = errors;
+if(!(((typeof data25 == "number") && (!(data25 % 1) && !isNaN(data25))) && (isFinite(data25)))){
+const err65 = {instancePath:instancePath+"/recovered/seq",schemaPath:"#/anyOf/3/properties/recovered/properties/seq/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err65];
+}
+else {
+vErrors.push(err65);
+}
+errors++;
+}
+if(errors === _errs63){
+if((typeof data25 == "number") && (isFinite(data25))){
+if(data25 > 1000000 || isNaN(data25)){
+const err66 = {instancePath:instancePath+"/recovered/seq",schemaPath:"#/anyOf/3/properties/recovered/properties/seq/maximum",keyword:"maximum",params:{comparison: "<=", limit: 1000000},message:"must be <= 1000000"};
+if(vErrors === null){
+vErrors = [err66];
+}
+else {
+vErrors.push(err66);
+}
+errors++;
+}
+else {
+if(data25 < 1 || isNaN(data25)){
+const err67 = {instancePath:instancePath+"/recovered/seq",schemaPath:"#/anyOf/3/properties/recovered/properties/seq/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1},message:"must be >= 1"};
+if(vErrors === null){
+vErrors = [err67];
+}
+else {
+vErrors.push(err67);
+}
+errors++;
+}
+}
+}
+}
+var valid8 = _errs63 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.effective_at !== undefined){
+let data26 = data21.effective_at;
+const _errs65 = errors;
+if(!(((typeof data26 == "number") && (!(data26 % 1) && !isNaN(data26))) && (isFinite(data26)))){
+const err68 = {instancePath:instancePath+"/recovered/effective_at",schemaPath:"#/anyOf/3/properties/recovered/properties/effective_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"};
+if(vErrors === null){
+vErrors = [err68];
+}
+else {
+vErrors.push(err68);
+}
+errors++;
+}
+if(errors === _errs65){
+if((typeof data26 == "number") && (isFinite(data26))){
+if(data26 > 9007199254740991 || isNaN(data26)){
+const err69 = {instancePath:instancePath+"/recovered/effective_at",schemaPath:"#/anyOf/3/properties/recovered/properties/effective_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"};
+if(vErrors === null){
+vErrors = [err69];
+}
+else {
+vErrors.push(err69);
+}
+errors++;
+}
+else {
+if(data26 < 0 || isNaN(data26)){
+const err70 = {instancePath:instancePath+"/recovered/effective_at",schemaPath:"#/anyOf/3/properties/recovered/properties/effective_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"};
+if(vErrors === null){
+vErrors = [err70];
+}
+else {
+vErrors.push(err70);
+}
+errors++;
+}
+}
+}
+}
+var valid8 = _errs65 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.recovery !== undefined){
+let data27 = data21.recovery;
+const _errs67 = errors;
+if(errors === _errs67){
+if(typeof data27 === "string"){
+if(!pattern6.test(data27)){
+const err71 = {instancePath:instancePath+"/recovered/recovery",schemaPath:"#/anyOf/3/properties/recovered/properties/recovery/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""};
+if(vErrors === null){
+vErrors = [err71];
+}
+else {
+vErrors.push(err71);
+}
+errors++;
+}
+}
+else {
+const err72 = {instancePath:instancePath+"/recovered/recovery",schemaPath:"#/anyOf/3/properties/recovered/properties/recovery/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err72];
+}
+else {
+vErrors.push(err72);
+}
+errors++;
+}
+}
+var valid8 = _errs67 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.signature_recovery !== undefined){
+let data28 = data21.signature_recovery;
+const _errs69 = errors;
+if(errors === _errs69){
+if(typeof data28 === "string"){
+if(!pattern10.test(data28)){
+const err73 = {instancePath:instancePath+"/recovered/signature_recovery",schemaPath:"#/anyOf/3/properties/recovered/properties/signature_recovery/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""};
+if(vErrors === null){
+vErrors = [err73];
+}
+else {
+vErrors.push(err73);
+}
+errors++;
+}
+}
+else {
+const err74 = {instancePath:instancePath+"/recovered/signature_recovery",schemaPath:"#/anyOf/3/properties/recovered/properties/signature_recovery/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err74];
+}
+else {
+vErrors.push(err74);
+}
+errors++;
+}
+}
+var valid8 = _errs69 === errors;
+}
+else {
+var valid8 = true;
+}
+if(valid8){
+if(data21.signature_new !== undefined){
+let data29 = data21.signature_new;
+const _errs71 = errors;
+if(errors === _errs71){
+if(typeof data29 === "string"){
+if(!pattern10.test(data29)){
+const err75 = {instancePath:instancePath+"/recovered/signature_new",schemaPath:"#/anyOf/3/properties/recovered/properties/signature_new/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""};
+if(vErrors === null){
+vErrors = [err75];
+}
+else {
+vErrors.push(err75);
+}
+errors++;
+}
+}
+else {
+const err76 = {instancePath:instancePath+"/recovered/signature_new",schemaPath:"#/anyOf/3/properties/recovered/properties/signature_new/type",keyword:"type",params:{type: "string"},message:"must be string"};
+if(vErrors === null){
+vErrors = [err76];
+}
+else {
+vErrors.push(err76);
+}
+errors++;
+}
+}
+var valid8 = _errs71 === errors;
+}
+else {
+var valid8 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+const err77 = {instancePath:instancePath+"/recovered",schemaPath:"#/anyOf/3/properties/recovered/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err77];
+}
+else {
+vErrors.push(err77);
+}
+errors++;
+}
+}
+}
+}
+}
+}
+else {
+const err78 = {instancePath,schemaPath:"#/anyOf/3/type",keyword:"type",params:{type: "object"},message:"must be object"};
+if(vErrors === null){
+vErrors = [err78];
+}
+else {
+vErrors.push(err78);
+}
+errors++;
+}
+}
+var _valid0 = _errs52 === errors;
+valid0 = valid0 || _valid0;
+if(_valid0){
+if(props0 !== true){
+props0 = true;
+}
+}
+if(!valid0){
+const err79 = {instancePath,schemaPath:"#/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
+if(vErrors === null){
+vErrors = [err79];
+}
+else {
+vErrors.push(err79);
 }
 errors++;
 validate31.errors = vErrors;
@@ -7709,7 +8402,7 @@ validate31.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 export const Memory = validate32;
 const schema47 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:memory-v1","title":"Memory","description":"A memory entry (MEM-001 1.3, MEM-002). Unknown members are kept, never refused.","type":"object","properties":{"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"type":{"type":"string","enum":["event","decision","lesson","todo","discovery","preference","identity","other"]},"content":{"type":"string","minLength":1,"maxLength":2048,"description":"at most 2048 characters"},"tags":{"type":"array","items":{"type":"string","minLength":1,"maxLength":32},"maxItems":64},"timestamp":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"source":{"type":"string","enum":["session","user","system","skill","agent"]},"level":{"type":"string","enum":["hot","warm","cold"]},"embedding":{"type":"array","items":{"type":"number"},"maxItems":2048},"metadata":{"type":"object"},"fault_tolerance":{"type":"object","properties":{"strict":{"type":"boolean"},"fallback_value":{},"compatibility":{"type":"string"},"strict_schema":{"type":"boolean"}},"required":[]},"links":{"type":"array","items":{"type":"object","properties":{"target_id":{"type":"string","minLength":1,"maxLength":128},"relation":{"type":"string","enum":["causes","relates_to","extends","contradicts","resolved_by","caused_by"]},"weight":{"type":"number","minimum":0,"maximum":1}},"required":["target_id","relation"]}},"link_metadata":{"type":"object"},"business_context":{"type":"object"}},"required":["id","type","content","timestamp","level"]};
-const pattern66 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
+const pattern76 = new RegExp("^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$", "u");
 
 function validate32(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:memory-v1" */;
@@ -7735,7 +8428,7 @@ let data0 = data.id;
 const _errs1 = errors;
 if(errors === _errs1){
 if(typeof data0 === "string"){
-if(!pattern66.test(data0)){
+if(!pattern76.test(data0)){
 validate32.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -8355,7 +9048,7 @@ validate37.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesList = validate38;
 const schema53 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","maxLength":1024}},"required":["branch"],"additionalProperties":false};
-const pattern69 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
+const pattern79 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", "u");
 
 function validate38(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8410,7 +9103,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate38.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -8517,7 +9210,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate39.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -8576,7 +9269,7 @@ validate39.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesWrite = validate40;
 const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"base64":{"type":"string","maxLength":8388608,"pattern":"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$","description":"instead of text, for bytes that are none"},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
-const pattern74 = new RegExp("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$", "u");
+const pattern84 = new RegExp("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$", "u");
 
 function validate40(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8631,7 +9324,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate40.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -8705,7 +9398,7 @@ validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properti
 return false;
 }
 else {
-if(!pattern74.test(data4)){
+if(!pattern84.test(data4)){
 validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/pattern",keyword:"pattern",params:{pattern: "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},message:"must match pattern \""+"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"+"\""}];
 return false;
 }
@@ -9081,7 +9774,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate43.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9194,7 +9887,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate44.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9215,7 +9908,7 @@ let data2 = data.from;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate44.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9247,7 +9940,7 @@ validate44.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesRemoveBranch = validate45;
 const schema60 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"expect":{"type":"string","pattern":"^(?:[0-9a-f]{40}|[0-9a-f]{64})$","description":"head that the caller saw"}},"required":["branch"],"additionalProperties":false};
-const pattern84 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
+const pattern94 = new RegExp("^(?:[0-9a-f]{40}|[0-9a-f]{64})$", "u");
 
 function validate45(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9302,7 +9995,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate45.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9323,7 +10016,7 @@ let data2 = data.expect;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern84.test(data2)){
+if(!pattern94.test(data2)){
 validate45.errors = [{instancePath:instancePath+"/expect",schemaPath:"#/properties/expect/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -9409,7 +10102,7 @@ let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate46.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9430,7 +10123,7 @@ let data2 = data.to;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate46.errors = [{instancePath:instancePath+"/to",schemaPath:"#/properties/to/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9544,7 +10237,7 @@ let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate47.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9565,7 +10258,7 @@ let data2 = data.into;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate47.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9651,7 +10344,7 @@ let data1 = data.from;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate48.errors = [{instancePath:instancePath+"/from",schemaPath:"#/properties/from/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9672,7 +10365,7 @@ let data2 = data.into;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate48.errors = [{instancePath:instancePath+"/into",schemaPath:"#/properties/into/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -9732,7 +10425,7 @@ validate48.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesSnapshot = validate49;
 const schema64 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"name":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},"of":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$","description":"branch; default main"}},"required":["name"],"additionalProperties":false};
-const pattern95 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$", "u");
+const pattern105 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$", "u");
 
 function validate49(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9787,7 +10480,7 @@ let data1 = data.name;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern95.test(data1)){
+if(!pattern105.test(data1)){
 validate49.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,99}$"+"\""}];
 return false;
 }
@@ -9808,7 +10501,7 @@ let data2 = data.of;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate49.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -10006,7 +10699,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate51.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -10027,7 +10720,7 @@ let data2 = data.as;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern69.test(data2)){
+if(!pattern79.test(data2)){
 validate51.errors = [{instancePath:instancePath+"/as",schemaPath:"#/properties/as/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -10075,7 +10768,7 @@ let data4 = data.deleted_by;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern84.test(data4)){
+if(!pattern94.test(data4)){
 validate51.errors = [{instancePath:instancePath+"/deleted_by",schemaPath:"#/properties/deleted_by/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -10572,7 +11265,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern66.test(data1)){
+if(!pattern76.test(data1)){
 validate56.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -10822,7 +11515,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern66.test(data1)){
+if(!pattern76.test(data1)){
 validate58.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -10929,7 +11622,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern66.test(data1)){
+if(!pattern76.test(data1)){
 validate59.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -11031,7 +11724,7 @@ let data2 = data1[i0];
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern66.test(data2)){
+if(!pattern76.test(data2)){
 validate60.errors = [{instancePath:instancePath+"/ids/" + i0,schemaPath:"#/properties/ids/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -12504,7 +13197,7 @@ validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const AuthorityPass = validate71;
 const schema86 = {"type":"object","description":"a narrower grant of one that was made out to this node; what is left out stays as it was received","properties":{"grant":{"type":"string","minLength":1,"maxLength":128,"description":"id or hash of what was received"},"to":{"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":128,"description":"a name for people, at most 128 characters"},"did":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"}},"required":["name","did"],"additionalProperties":false},"audience":{"type":"array","items":{"type":"string","pattern":"^(\\*|did:key:z[1-9A-HJ-NP-Za-km-z]{40,60})$"},"minItems":1,"maxItems":32},"scope":{"type":"array","items":{"type":"string","minLength":1,"maxLength":128,"pattern":"^(\\*|[^/*\\s][^*\\s]*)$"},"minItems":1,"maxItems":32},"level":{"type":"string","enum":["inform","request","execute","override"],"description":"DEL-002 2.3"},"ttl_ms":{"type":"integer","minimum":1000,"maximum":7776000000,"description":"default a day, or what is left"},"max_depth":{"type":"integer","minimum":0,"maximum":4,"description":"how often it may be passed on again; default 0"},"max_age_ms":{"type":"integer","minimum":1000,"maximum":86400000,"description":"within which time a revocation counts"},"task":{"type":"string","minLength":1,"maxLength":128},"lease":{"type":"object","description":"members of a lease (grant-v1) that differ from the one received; absent: no lease is passed on"}},"required":["grant","to"],"additionalProperties":false};
-const pattern129 = new RegExp("^(\\*|did:key:z[1-9A-HJ-NP-Za-km-z]{40,60})$", "u");
+const pattern139 = new RegExp("^(\\*|did:key:z[1-9A-HJ-NP-Za-km-z]{40,60})$", "u");
 
 function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -12664,7 +13357,7 @@ let data5 = data4[i0];
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data5 === "string"){
-if(!pattern129.test(data5)){
+if(!pattern139.test(data5)){
 validate71.errors = [{instancePath:instancePath+"/audience/" + i0,schemaPath:"#/properties/audience/items/pattern",keyword:"pattern",params:{pattern: "^(\\*|did:key:z[1-9A-HJ-NP-Za-km-z]{40,60})$"},message:"must match pattern \""+"^(\\*|did:key:z[1-9A-HJ-NP-Za-km-z]{40,60})$"+"\""}];
 return false;
 }
@@ -13828,7 +14521,7 @@ return errors === 0;
 validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const KeysState = validate81;
-const schema96 = {"type":"object","properties":{"statement":{"type":"object","description":"key-statement-v1"},"compromise":{"type":"object","description":"key-statement-v1: taken in after the other, in the same batch"},"grants":{"type":"array","description":"what the owner's key of then grants to this node and its command line, in the same batch","items":{"type":"object","properties":{"grant":{"type":"object"},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false},"maxItems":4}},"required":["statement"],"additionalProperties":false};
+const schema96 = {"type":"object","properties":{"statement":{"type":"object","description":"key-statement-v1"},"also":{"type":"array","description":"key-statement-v1 each: taken in after the other, in this order, in the same batch","items":{"type":"object"},"maxItems":256},"grants":{"type":"array","description":"what the owner's key of then grants to this node and its command line, in the same batch","items":{"type":"object","properties":{"grant":{"type":"object"},"token_hash":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"sha256: and 64 hex digits"}},"required":["grant"],"additionalProperties":false},"maxItems":4}},"required":["statement"],"additionalProperties":false};
 
 function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -13850,7 +14543,7 @@ return false;
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "statement") || (key0 === "compromise")) || (key0 === "grants"))){
+if(!(((key0 === "statement") || (key0 === "also")) || (key0 === "grants"))){
 validate81.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -13870,12 +14563,36 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.compromise !== undefined){
-let data1 = data.compromise;
+if(data.also !== undefined){
+let data1 = data.also;
 const _errs4 = errors;
-if(!(data1 && typeof data1 == "object" && !Array.isArray(data1))){
-validate81.errors = [{instancePath:instancePath+"/compromise",schemaPath:"#/properties/compromise/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+if(errors === _errs4){
+if(Array.isArray(data1)){
+if(data1.length > 256){
+validate81.errors = [{instancePath:instancePath+"/also",schemaPath:"#/properties/also/maxItems",keyword:"maxItems",params:{limit: 256},message:"must NOT have more than 256 items"}];
 return false;
+}
+else {
+var valid1 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+let data2 = data1[i0];
+const _errs6 = errors;
+if(!(data2 && typeof data2 == "object" && !Array.isArray(data2))){
+validate81.errors = [{instancePath:instancePath+"/also/" + i0,schemaPath:"#/properties/also/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid1 = _errs6 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate81.errors = [{instancePath:instancePath+"/also",schemaPath:"#/properties/also/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -13884,81 +14601,81 @@ var valid0 = true;
 }
 if(valid0){
 if(data.grants !== undefined){
-let data2 = data.grants;
-const _errs6 = errors;
-if(errors === _errs6){
-if(Array.isArray(data2)){
-if(data2.length > 4){
+let data3 = data.grants;
+const _errs8 = errors;
+if(errors === _errs8){
+if(Array.isArray(data3)){
+if(data3.length > 4){
 validate81.errors = [{instancePath:instancePath+"/grants",schemaPath:"#/properties/grants/maxItems",keyword:"maxItems",params:{limit: 4},message:"must NOT have more than 4 items"}];
 return false;
 }
 else {
-var valid1 = true;
-const len0 = data2.length;
-for(let i0=0; i0<len0; i0++){
-let data3 = data2[i0];
-const _errs8 = errors;
-if(errors === _errs8){
-if(data3 && typeof data3 == "object" && !Array.isArray(data3)){
+var valid2 = true;
+const len1 = data3.length;
+for(let i1=0; i1<len1; i1++){
+let data4 = data3[i1];
+const _errs10 = errors;
+if(errors === _errs10){
+if(data4 && typeof data4 == "object" && !Array.isArray(data4)){
 let missing1;
-if((data3.grant === undefined) && (missing1 = "grant")){
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
+if((data4.grant === undefined) && (missing1 = "grant")){
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1,schemaPath:"#/properties/grants/items/required",keyword:"required",params:{missingProperty: missing1},message:"must have required property '"+missing1+"'"}];
 return false;
 }
 else {
-const _errs10 = errors;
-for(const key1 in data3){
+const _errs12 = errors;
+for(const key1 in data4){
 if(!((key1 === "grant") || (key1 === "token_hash"))){
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1,schemaPath:"#/properties/grants/items/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key1},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
-if(_errs10 === errors){
-if(data3.grant !== undefined){
-let data4 = data3.grant;
-const _errs11 = errors;
-if(!(data4 && typeof data4 == "object" && !Array.isArray(data4))){
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0+"/grant",schemaPath:"#/properties/grants/items/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
-return false;
-}
-var valid2 = _errs11 === errors;
-}
-else {
-var valid2 = true;
-}
-if(valid2){
-if(data3.token_hash !== undefined){
-let data5 = data3.token_hash;
+if(_errs12 === errors){
+if(data4.grant !== undefined){
+let data5 = data4.grant;
 const _errs13 = errors;
-if(errors === _errs13){
-if(typeof data5 === "string"){
-if(!pattern9.test(data5)){
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
+if(!(data5 && typeof data5 == "object" && !Array.isArray(data5))){
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1+"/grant",schemaPath:"#/properties/grants/items/properties/grant/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+return false;
+}
+var valid3 = _errs13 === errors;
+}
+else {
+var valid3 = true;
+}
+if(valid3){
+if(data4.token_hash !== undefined){
+let data6 = data4.token_hash;
+const _errs15 = errors;
+if(errors === _errs15){
+if(typeof data6 === "string"){
+if(!pattern9.test(data6)){
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1+"/token_hash",schemaPath:"#/properties/grants/items/properties/token_hash/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
-var valid2 = _errs13 === errors;
+var valid3 = _errs15 === errors;
 }
 else {
-var valid2 = true;
+var valid3 = true;
 }
 }
 }
 }
 }
 else {
-validate81.errors = [{instancePath:instancePath+"/grants/" + i0,schemaPath:"#/properties/grants/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
+validate81.errors = [{instancePath:instancePath+"/grants/" + i1,schemaPath:"#/properties/grants/items/type",keyword:"type",params:{type: "object"},message:"must be object"}];
 return false;
 }
 }
-var valid1 = _errs8 === errors;
-if(!valid1){
+var valid2 = _errs10 === errors;
+if(!valid2){
 break;
 }
 }
@@ -13969,7 +14686,7 @@ validate81.errors = [{instancePath:instancePath+"/grants",schemaPath:"#/properti
 return false;
 }
 }
-var valid0 = _errs6 === errors;
+var valid0 = _errs8 === errors;
 }
 else {
 var valid0 = true;
@@ -14212,7 +14929,7 @@ let data1 = data.branch;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern69.test(data1)){
+if(!pattern79.test(data1)){
 validate85.errors = [{instancePath:instancePath+"/branch",schemaPath:"#/properties/branch/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},message:"must match pattern \""+"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"+"\""}];
 return false;
 }
@@ -14353,7 +15070,7 @@ let data1 = data.id;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern66.test(data1)){
+if(!pattern76.test(data1)){
 validate86.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -14552,7 +15269,7 @@ let data2 = data1[i0];
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern84.test(data2)){
+if(!pattern94.test(data2)){
 validate88.errors = [{instancePath:instancePath+"/wants/" + i0,schemaPath:"#/properties/wants/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -14598,7 +15315,7 @@ let data4 = data3[i1];
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern84.test(data4)){
+if(!pattern94.test(data4)){
 validate88.errors = [{instancePath:instancePath+"/haves/" + i1,schemaPath:"#/properties/haves/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -14655,7 +15372,7 @@ let data7 = data6[i2];
 const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data7 === "string"){
-if(!pattern84.test(data7)){
+if(!pattern94.test(data7)){
 validate88.errors = [{instancePath:instancePath+"/shallow/" + i2,schemaPath:"#/properties/shallow/items/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""}];
 return false;
 }
@@ -14963,7 +15680,7 @@ let valid3 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data4 === "string"){
-if(!pattern84.test(data4)){
+if(!pattern94.test(data4)){
 const err0 = {instancePath:instancePath+"/changes/" + i0+"/from",schemaPath:"#/properties/changes/items/properties/from/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -15037,7 +15754,7 @@ let valid4 = false;
 const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data5 === "string"){
-if(!pattern84.test(data5)){
+if(!pattern94.test(data5)){
 const err4 = {instancePath:instancePath+"/changes/" + i0+"/to",schemaPath:"#/properties/changes/items/properties/to/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^(?:[0-9a-f]{40}|[0-9a-f]{64})$"},message:"must match pattern \""+"^(?:[0-9a-f]{40}|[0-9a-f]{64})$"+"\""};
 if(vErrors === null){
 vErrors = [err4];
@@ -15247,7 +15964,7 @@ validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const GateShow = validate91;
 const schema106 = {"type":"object","properties":{"card":{"type":"string","pattern":"^gate_[0-9]{13}_[0-9a-z]{10}$"},"page":{"type":"integer","minimum":0,"maximum":1000,"description":"page of the changes, default the first"}},"required":["card"],"additionalProperties":false};
-const pattern150 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
+const pattern160 = new RegExp("^gate_[0-9]{13}_[0-9a-z]{10}$", "u");
 
 function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -15281,7 +15998,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern150.test(data0)){
+if(!pattern160.test(data0)){
 validate91.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -15372,7 +16089,7 @@ let data0 = data.card;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern150.test(data0)){
+if(!pattern160.test(data0)){
 validate92.errors = [{instancePath:instancePath+"/card",schemaPath:"#/properties/card/pattern",keyword:"pattern",params:{pattern: "^gate_[0-9]{13}_[0-9a-z]{10}$"},message:"must match pattern \""+"^gate_[0-9]{13}_[0-9a-z]{10}$"+"\""}];
 return false;
 }
@@ -16198,7 +16915,7 @@ let data5 = data4[i0];
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(!pattern66.test(data5)){
+if(!pattern76.test(data5)){
 validate105.errors = [{instancePath:instancePath+"/notes/" + i0,schemaPath:"#/properties/notes/items/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -16847,7 +17564,7 @@ validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false}
 
 export const Tombstone = validate109;
 const schema124 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:tombstone-v1","title":"Tombstone","description":"A forgotten note. It beats every put, for ever (L4.3).","type":"object","properties":{"v":{"const":1},"home":{"type":"string"},"id":{"type":"string","pattern":"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"hlc":{"type":"string","pattern":"^[0-9a-f]{16}$"},"reason":{"type":"string","maxLength":256},"by":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"forgotten_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","home","id","label","hlc","reason","by","forgotten_at","signature"],"additionalProperties":false};
-const pattern166 = new RegExp("^[0-9a-f]{16}$", "u");
+const pattern176 = new RegExp("^[0-9a-f]{16}$", "u");
 
 function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 /*# sourceURL="urn:csb:schema:tombstone-v1" */;
@@ -16906,7 +17623,7 @@ let data2 = data.id;
 const _errs5 = errors;
 if(errors === _errs5){
 if(typeof data2 === "string"){
-if(!pattern66.test(data2)){
+if(!pattern76.test(data2)){
 validate109.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"},message:"must match pattern \""+"^mem_[0-9]{13}_[0-9A-Za-z]{1,64}$"+"\""}];
 return false;
 }
@@ -16954,7 +17671,7 @@ let data4 = data.hlc;
 const _errs9 = errors;
 if(errors === _errs9){
 if(typeof data4 === "string"){
-if(!pattern166.test(data4)){
+if(!pattern176.test(data4)){
 validate109.errors = [{instancePath:instancePath+"/hlc",schemaPath:"#/properties/hlc/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{16}$"},message:"must match pattern \""+"^[0-9a-f]{16}$"+"\""}];
 return false;
 }

@@ -1,20 +1,22 @@
 /**
- * What owners say of their keys: another one follows, or it is in other hands. Statements arrive signed, from the
- * owner's command line, or from a peer where the key is one this node trusts.
+ * What owners say of their keys: another one follows, it is in other hands, which one recovers it, or that one did.
+ * Statements arrive signed, from the owner's command line, or from a peer where the key is one this node trusts.
  * @clause L1.3
  */
 import { fail, type KeyStatement } from '@csb/core'
 import {
   currentKey,
-  endVoidGrants,
   isRevoked,
   isSameOwner,
+  isTrustedOwner,
   listKeyStatements,
-  noteUntoldKey,
+  recoveryOf,
+  stepOf,
   storeGrant,
-  takeKeyStatement,
-  trusted,
+  subjectOf,
+  takeKeyStatements,
   verifyChain,
+  type Hearing,
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
 import { key, type Transaction } from '@csb/store'
@@ -25,7 +27,12 @@ import { spreadKeys } from '../revocation/spreading.ts'
 const NODE_GRANT = key('meta', 'node-grant')
 
 type Granting = { readonly grant: unknown; readonly token_hash?: string }
-type Stating = { readonly statement: unknown; readonly compromise?: unknown; readonly grants?: readonly Granting[] }
+type Stating = {
+  readonly statement: unknown
+  /** taken in after it, in their order */
+  readonly also?: readonly unknown[]
+  readonly grants?: readonly Granting[]
+}
 
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
@@ -40,7 +47,10 @@ export const keyOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading,
-    run: async ({ view }: Context) => ({ items: await listKeyStatements(view) }),
+    run: async ({ view, identity }: Context) => ({
+      items: await listKeyStatements(view),
+      recovery: recoveryOf(view, identity.owner.did) ?? null,
+    }),
   },
   {
     name: 'keys.state',
@@ -92,21 +102,18 @@ export async function takeStatement(context: Context, statement: unknown) {
  * between, and a crash leaves all of it or nothing.
  * @throws GRANT_INVALID, CONFLICT, DENIED
  */
-async function state(
-  context: Context,
-  { statement, compromise, grants = [] }: Stating,
-  hearing: { readonly also: readonly string[]; readonly except: readonly string[] },
-) {
+async function state(context: Context, { statement, also = [], grants = [] }: Stating, hearing: Hearing) {
   const now = context.clock.now()
   const done = await context.write(
     async (tx) => {
-      const taken = takeKeyStatement(tx, statement, now)
-      const stolen = compromise === undefined ? undefined : takeKeyStatement(tx, compromise, now)
-      const hashes = grants.map((one) => takeGrant(tx, context, one))
-      const { key: about } = toldOf(taken)
-      const ended = await endVoidGrants(tx, about, now)
-      const peers = await noteUntoldKey(tx, about, { ...hearing, now })
-      const told = { ...toldOf(taken), ...(stolen === undefined ? {} : toldOf(stolen), { ended }) }
+      const { statements, ended, peers } = await takeKeyStatements(tx, [statement, ...also], { ...hearing, now })
+      const [about = ''] = statements.map(subjectOf)
+      // a recovery leads from the key before elsewhere than to the one that counted until now
+      const { did } = context.identity.owner
+      const owner = currentKey(tx, isSameOwner(context.store.view(), did, about) ? about : did)
+      const hashes = grants.map((one) => takeGrant(tx, context, owner, one))
+      const [first, ...others] = statements.map(toldOf)
+      const told = { ...first, ...(others.length === 0 ? {} : { also: others }), ended }
       return { told, grants: hashes, peers }
     },
     ({ told, grants: kept }) => ({ ...told, ...(kept.length === 0 ? {} : { grants: kept }) }),
@@ -116,14 +123,15 @@ async function state(
 }
 
 /** What the owner's key of now grants to this node, or to its own command line. @throws GRANT_INVALID, DENIED */
-function takeGrant(tx: Transaction, context: Context, { grant, token_hash: token }: Granting): string {
-  const { identity, key: own, clock } = context
+function takeGrant(tx: Transaction, context: Context, owner: string, granting: Granting): string {
+  const { grant, token_hash: token } = granting
+  const { key: own, clock } = context
   const { leaf, leafHash, lease } = verifyChain({
     chain: [grant],
     now: clock.now(),
     audience: own.did,
     isRevoked: (hash, by, one) => isRevoked(tx, hash, by, one),
-    trustedRoot: (did) => (did === currentKey(tx, identity.owner.did) ? { ceiling: 'override' } : undefined),
+    trustedRoot: (did) => (did === owner ? { ceiling: 'override' } : undefined),
   })
   if (token !== undefined) checkToken(tx, context, leaf)
   storeGrant(tx, { chain: [leaf], ...(token === undefined ? {} : { tokenHash: token }) })
@@ -149,12 +157,11 @@ export function replaceNodeGrant(
  * @throws DENIED
  */
 export async function knowKey({ view, identity }: Context, value: unknown): Promise<void> {
-  const { keychange, compromise } = (value ?? {}) as { keychange?: Named; compromise?: Named }
-  const about = [keychange?.old, keychange?.new, compromise?.key, compromise?.by]
-  const named = about.filter((did) => typeof did === 'string')
+  const [body] = Object.values((value ?? {}) as Readonly<Record<string, Named | null>>)
+  const named = [body?.old, body?.new, body?.key, body?.by].filter((did) => typeof did === 'string')
   const owners = [identity.owner.did, ...(await listHomes(view)).map(({ owner }) => owner)]
   const isKnown = named.some(
-    (did) => trusted(view, did) !== undefined || owners.some((owner) => isSameOwner(view, owner, did)),
+    (did) => isTrustedOwner(view, did) || owners.some((owner) => isSameOwner(view, owner, did)),
   )
   if (!isKnown) fail('DENIED', { reason: 'that key is not known here' })
 }
@@ -162,7 +169,9 @@ export async function knowKey({ view, identity }: Context, value: unknown): Prom
 type Named = { readonly old?: unknown; readonly new?: unknown; readonly key?: unknown; readonly by?: unknown }
 
 function toldOf(statement: KeyStatement) {
-  return 'keychange' in statement
-    ? { key: statement.keychange.old, said: 'changed', to: statement.keychange.new }
-    : { key: statement.compromise.key, said: 'compromised', all_before: statement.compromise.all_before }
+  const about = subjectOf(statement)
+  if ('compromise' in statement) return { key: about, said: 'compromised', all_before: statement.compromise.all_before }
+  if ('recovery' in statement) return { key: about, said: 'recovery', digest: statement.recovery.digest }
+  const said = 'recovered' in statement ? 'recovered' : 'changed'
+  return { key: about, said, to: stepOf(statement)?.new }
 }

@@ -3,11 +3,12 @@
  * stopped by time alone: nothing goes on in a name without a young word that it still may.
  * @clause L1.3, DEL-003.3.4
  */
-import { LIMITS, deadline, fail, isNodeError, toNodeError, type Grant, type KeyStatement } from '@csb/core'
+import { LIMITS, deadline, fail, isNodeError, toNodeError, type Grant } from '@csb/core'
 import {
   chainsOfHolder,
   findGrant,
   hasGrant,
+  inOrder,
   isSameOwner,
   listKeyStatements,
   markTold,
@@ -16,6 +17,7 @@ import {
   revocationsOf,
   statementsOn,
   statusKeysOf,
+  subjectOf,
   trusted,
   untoldPeers,
   untoldTo,
@@ -60,7 +62,7 @@ export async function showing(parts: Parts, did: string, chain: readonly Grant[]
 /** Dids of keys of which something was said. */
 async function keysSpokenOf(view: View): Promise<readonly string[]> {
   const statements = await listKeyStatements(view)
-  return [...new Set(statements.map((one) => ('keychange' in one ? one.keychange.old : one.compromise.key)))]
+  return [...new Set(statements.map(subjectOf))]
 }
 
 /**
@@ -104,15 +106,10 @@ async function tellAll(parts: Parts, did: string): Promise<boolean> {
   return isAll
 }
 
-/**
- * Tell one peer of keys: changes in their order, since each is believed for the one before it, then which of the keys are
- * in other hands, since a later one may say so.
- */
+/** Tell one peer of keys, in the order in which it believes what is said of them. */
 async function tellOfKeys(parts: Parts, did: string, keys: readonly string[]): Promise<boolean> {
   const view = parts.store.view()
-  const said = keys.flatMap((one) => statementsOn(view, one))
-  const timeOf = (statement: KeyStatement) => ('keychange' in statement ? statement.keychange.effective_at : Infinity)
-  for (const statement of said.toSorted((a, b) => timeOf(a) - timeOf(b))) {
+  for (const statement of inOrder(keys.flatMap((one) => statementsOn(view, one)))) {
     try {
       await tellPeer(parts, did, { key_statement: statement }, deadline(LIMITS.revocationTellMs))
     } catch (error) {
