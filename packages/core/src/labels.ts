@@ -3,8 +3,11 @@
  *
  * Levels `public < trusted < private < sealed`; integrity `external < agent < owner`. Joining two labels
  * can only restrict: higher level, lower integrity, all tags. A label nobody can read is the most restrictive.
+ * A label is at most LIMITS.labelChars long: beyond that one tag stands for all, which only who holds every tag can see.
  * @clause L3.2
  */
+import { LIMITS } from './limits.ts'
+
 export const LEVELS = ['public', 'trusted', 'private', 'sealed'] as const
 export const INTEGRITIES = ['external', 'agent', 'owner'] as const
 
@@ -19,6 +22,12 @@ export type Clearance = { readonly level: Level; readonly tags: readonly string[
 
 /** In a clearance: all tags. No label can bear it. */
 export const EVERY_TAG = '*'
+
+/** In a label: more tags than it has room for. Joined with others it stays alone. */
+export const TOO_MANY_TAGS = 'too-many'
+
+/** Room for tags beside the longest level and integrity. */
+const TAG_CHARS = LIMITS.labelChars - 'sealed:external:'.length
 
 export const MOST_RESTRICTIVE: Label = { level: 'sealed', integrity: 'external', tags: [] }
 export const PUBLIC: Label = { level: 'public', integrity: 'owner', tags: [] }
@@ -46,8 +55,13 @@ export function joinLabels(labels: Iterable<Label>): Label {
   return {
     level: LEVELS[level] ?? MOST_RESTRICTIVE.level,
     integrity: INTEGRITIES[integrity] ?? MOST_RESTRICTIVE.integrity,
-    tags: [...tags].sort(),
+    tags: fitting([...tags].sort()),
   }
+}
+
+/** Which tags there are decides, and not in what order they came: so joining stays the same in any grouping. */
+function fitting(tags: string[]): string[] {
+  return tags.includes(TOO_MANY_TAGS) || tags.join(',').length > TAG_CHARS ? [TOO_MANY_TAGS] : tags
 }
 
 /**

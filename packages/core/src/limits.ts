@@ -35,6 +35,8 @@ export const LIMITS = {
   chainsKept: 512,
   jsonDepth: 16,
   nameChars: 128,
+  /** A label as it is spelled, in documents and in sync; tags that do not fit make it as strict as all of them. */
+  labelChars: 512,
   scopeTokens: 32,
   pathChars: 1024,
   /** Clock skew allowed on times in the past of the signer, never on an expiry. */
@@ -132,6 +134,8 @@ export const LIMITS = {
   syncPageBytes: 256 * KiB,
   /** Rows of one session in one direction: more notes than a home holds, and little enough to keep in memory. */
   syncRows: 1_000_000,
+  /** Distinct labels of one home's notes: each is told in every session, before anything else. */
+  syncLabels: 65_536,
   syncNoteBytes: 64 * KiB,
   handoffBytes: 16 * MiB,
   handoffNotes: 1_000,

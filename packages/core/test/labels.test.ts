@@ -2,8 +2,10 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   EVERY_TAG,
+  TOO_MANY_TAGS,
   INTEGRITIES,
   LEVELS,
+  LIMITS,
   MOST_RESTRICTIVE,
   PUBLIC,
   compareLevels,
@@ -50,6 +52,20 @@ describe('L3.2 joining labels', () => {
         expect(joinLabels([a, PUBLIC])).toEqual(joinLabels([a]))
       }),
     )
+  })
+
+  test('L3.2 of more tags than a label has room for is for those who hold every tag, however they came together', () => {
+    const many = Array.from({ length: 40 }, (_, n) => ({ ...PUBLIC, tags: [`tag-${n}-${'x'.repeat(20)}`] }))
+    const [all, some] = [joinLabels(many), joinLabels(many.slice(0, 10))]
+    expect(some.tags).toHaveLength(10)
+    expect(all).toEqual({ ...PUBLIC, tags: [TOO_MANY_TAGS] })
+    expect(formatLabel(all).length).toBeLessThanOrEqual(LIMITS.labelChars)
+    expect(joinLabels([joinLabels(many.slice(0, 5)), some, ...many.slice(9).toReversed()])).toEqual(all)
+    expect(joinLabels([all, some])).toEqual(all)
+    const tags = many.flatMap((one) => one.tags)
+    expect(dominates({ level: 'sealed', tags }, all)).toBe(false)
+    expect(dominates({ level: 'public', tags: [EVERY_TAG] }, all)).toBe(true)
+    expect(parseLabel(formatLabel(all))).toEqual(all)
   })
 
   test('of nothing is public', () => expect(joinLabels([])).toEqual(PUBLIC))

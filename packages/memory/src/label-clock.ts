@@ -32,7 +32,7 @@ export type LabelClock = {
 /** More nodes than an owner has; of each one line stays. */
 const MOST_CHANGES = 256
 const MEMBERS: ReadonlySet<string> = new Set(['written', 'base', 'changes'])
-const CHANGE = /^([0-9a-f]{16})(?: (\S{1,5000}))?$/
+const CHANGE = /^([0-9a-f]{16})(?: (\S+))?$/
 
 /** What everybody's words bear who is no node of the owner. */
 export const OUTSIDE: Label = { level: 'public', integrity: 'external', tags: [] }

@@ -12,8 +12,15 @@ export type CompartmentSummary = { readonly label: string; readonly count: numbe
 /** `[note id, hlc, actor did, blob oid]`, and where its label was changed the clock of that in its one spelling */
 export type Row = readonly [id: string, hlc: string, actor: string, oid: string, clock?: string]
 
+/** What there is of a home for the other side; `tombstones` is the same on every page. */
+type Summary = {
+  readonly compartments: readonly CompartmentSummary[]
+  readonly tombstones: string
+  readonly last: boolean
+}
+
 export type SyncMessage =
-  | { readonly type: 'hello'; readonly compartments: readonly CompartmentSummary[]; readonly tombstones: string }
+  | (Summary & { readonly type: 'hello' })
   | { readonly type: 'tombstones'; readonly items: readonly unknown[]; readonly last: boolean }
   | { readonly type: 'list'; readonly label: string; readonly rows: readonly Row[]; readonly last: boolean }
   | { readonly type: 'want'; readonly ids: readonly string[]; readonly last: boolean }
@@ -25,7 +32,7 @@ export type SyncMessage =
       readonly gone: readonly string[]
       readonly last: boolean
     }
-  | { readonly type: 'done'; readonly compartments: readonly CompartmentSummary[]; readonly tombstones: string }
+  | (Summary & { readonly type: 'done' })
 
 type Kind = SyncMessage['type']
 type Of<K extends Kind> = Extract<SyncMessage, { type: K }>
@@ -46,7 +53,10 @@ function isSound(message: SyncMessage): boolean {
   switch (message.type) {
     case 'hello':
     case 'done':
-      return isText(message.tombstones) && isList(message.compartments, isSummary)
+      return (
+        isText(message.tombstones) &&
+        isPage(message, isList(message.compartments, isSummary) ? message.compartments.length : undefined)
+      )
     case 'tombstones':
       return isPage(message, isList(message.items, isTombstone) ? message.items.length : undefined)
     case 'list':
@@ -69,8 +79,8 @@ function isSound(message: SyncMessage): boolean {
 const isPage = ({ last }: { readonly last: boolean }, size: number | undefined): boolean =>
   typeof last === 'boolean' && size !== undefined && (last || size > 0)
 
-/** Labels, digests, clock readings: longer than any of them is. */
-const TEXT_CHARS = 512
+/** Labels, digests, clock readings: as long as the longest of them may be. */
+const TEXT_CHARS = LIMITS.labelChars
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= TEXT_CHARS
 

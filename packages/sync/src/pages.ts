@@ -60,3 +60,8 @@ export async function receivePages<K extends Paged['type']>(
     if (message.last) return count
   }
 }
+
+/** Both at once: each side sends while it reads, so that neither waits for the other to stop talking. */
+export async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
+  return Promise.all([a, b])
+}

@@ -19,10 +19,11 @@ import { isForgotten } from '@csb/guard'
 import { getState, oidOf, parseNote, renderNote, spellClock, type Note } from '@csb/memory'
 import type { Store } from '@csb/store'
 import { standingOf, type Arrival } from './arrival.ts'
-import { expectMessage, type CompartmentSummary } from './messages.ts'
-import { pagesOf, receivePages, sendPages, type Port } from './pages.ts'
+import { differing, exchangeSummaries } from './comparing.ts'
+import { expectMessage } from './messages.ts'
+import { both, pagesOf, receivePages, sendPages, type Port } from './pages.ts'
 import { createPlanner, type Listed, type Plan } from './plan.ts'
-import { holdingsFor, rootOf, summarize, tombstoneRoot, type Holdings } from './summary.ts'
+import { holdingsFor, summarize, tombstoneRoot, type Holdings } from './summary.ts'
 
 export type SyncSide = {
   readonly store: Store
@@ -135,15 +136,6 @@ async function takeIn(side: SyncSide, arrival: Partial<Arrival>): Promise<number
   return side.mayPeerWrite() ? side.apply({ ...NOTHING, ...arrival }) : 0
 }
 
-async function exchangeSummaries<K extends 'hello' | 'done'>(port: Port, type: K, holdings: Holdings) {
-  const mine = { type, compartments: summarize(holdings), tombstones: tombstoneRoot(holdings.tombstones) }
-  const [, theirs] = await both(
-    port.send(mine),
-    port.receive().then((message) => expectMessage(type, message)),
-  )
-  return theirs
-}
-
 type Tombstones = { readonly sent: number; readonly received: number }
 
 /** @clause L4.3 */
@@ -161,17 +153,6 @@ async function exchangeTombstones(port: Port, side: SyncSide, mine: Holdings): P
     ),
   )
   return { sent, received }
-}
-
-/** Labels whose sets differ, sorted, each once; both sides compute the same list. */
-function differing(a: readonly CompartmentSummary[], b: readonly CompartmentSummary[]): string[] {
-  const empty = rootOf([])
-  const roots = (list: readonly CompartmentSummary[]) => new Map(list.map(({ label, root }) => [label, root]))
-  const left = roots(a)
-  const right = roots(b)
-  return [...new Set([...left.keys(), ...right.keys()])]
-    .filter((label) => (left.get(label) ?? empty) !== (right.get(label) ?? empty))
-    .sort()
 }
 
 /** What this side lists: id to the version's object id. Nothing else can be asked for or let go of. */
@@ -297,9 +278,4 @@ function readNote(text: string): Note {
     if (isNodeError(error, 'MALFORMED')) fail('PEER_MISBEHAVED', { reason: 'not a note' }, error)
     throw error
   }
-}
-
-/** Both at once: each side sends while it reads, so that neither waits for the other to stop talking. */
-async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
-  return Promise.all([a, b])
 }

@@ -21,9 +21,9 @@ afterAll(async () => {
 
 /** What a peer says that has nothing, in order. */
 const compartments = (label: string) => [{ label, count: 1, root: digestOf('some') }]
-const hello = (list: unknown = []) => ({ type: 'hello', compartments: list, tombstones: digestOf('') })
+const hello = (list: unknown = []) => ({ type: 'hello', compartments: list, tombstones: digestOf(''), last: true })
 const nothing = { type: 'want', ids: [], last: true }
-const done = { type: 'done', compartments: [], tombstones: digestOf('') }
+const done = { type: 'done', compartments: [], tombstones: digestOf(''), last: true }
 
 async function talk(...replies: unknown[]) {
   const port = scripted(replies.map((reply) => (typeof reply === 'function' ? (reply as () => unknown) : () => reply)))
@@ -55,7 +55,10 @@ describe('a peer that does not keep to the protocol is refused', () => {
     ['null', null],
     ['a text', 'hello'],
     ['another kind', done],
-    ['no compartments', { type: 'hello', tombstones: '' }],
+    ['no compartments', { type: 'hello', tombstones: '', last: true }],
+    ['not whether it is the last', { type: 'hello', compartments: [], tombstones: '' }],
+    ['one of nothing that is not the last', { type: 'hello', compartments: [], tombstones: '', last: false }],
+    ['a label twice', hello([...compartments('public:owner'), ...compartments('public:owner')])],
     ['a compartment without a count', hello([{ label: 'public:owner', root: 'x' }])],
     ['a label longer than any', hello([{ label: 'x'.repeat(600), count: 1, root: 'x' }])],
     [
@@ -88,6 +91,18 @@ describe('a peer that does not keep to the protocol is refused', () => {
     ['that does not say whether it is the last', { type: 'list', label: 'public:owner', rows: [] }],
   ])('a list %s', async (_name, message) => {
     await expect(talk(hello(compartments('public:owner')), message)).rejects.toMatchObject(misbehaved)
+  })
+
+  test('labels without end are left at the bound', async () => {
+    let at = 0
+    const page = () => ({
+      ...hello(
+        Array.from({ length: LIMITS.syncPageRows }, () => ({ label: `public:owner:t${at++}`, count: 1, root: 'x' })),
+      ),
+      last: false,
+    })
+    await expect(talk(page)).rejects.toMatchObject(misbehaved)
+    expect(at).toBeLessThanOrEqual(LIMITS.syncLabels + LIMITS.syncPageRows)
   })
 
   test('lists without end are left at the bound', async () => {

@@ -15,6 +15,7 @@ import {
 import { createHome, getRef, listFiles, readCommit } from '@csb/files'
 import { forgetNotes, getTombstone, listTombstones } from '@csb/guard'
 import {
+  createNotes,
   deleteNote,
   getNote,
   listStates,
@@ -45,6 +46,8 @@ export type Node = {
   readonly store: Store
   readonly ofOwner: boolean
   readonly create: (content: string, label?: string, id?: string) => Promise<string>
+  /** a note under each label, in one transaction */
+  readonly createMany: (labels: readonly string[]) => Promise<void>
   readonly rewrite: (id: string, content: string) => Promise<void>
   readonly relabel: (id: string, label: string) => Promise<void>
   /** write a version that no honest node would */
@@ -107,6 +110,10 @@ export async function createNode(name: string, owner: string, ofOwner = true): P
         extra: {},
       })),
     ofOwner,
+    createMany: async (labels) => {
+      const inputs = labels.map((label) => ({ entry: { content: label }, label: parseLabel(label) }))
+      await store.transact((tx) => createNotes(tx, { ...words(), inputs, actor: key.did, ofOwner }))
+    },
     rewrite: async (id, content) => {
       const before = note(id)
       // whoever writes sees the label as it is

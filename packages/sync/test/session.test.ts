@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { createKeyPair, isNodeError } from '@csb/core'
+import { LIMITS, createKeyPair, isNodeError } from '@csb/core'
 import { FULL, TRUSTED, createNode, seenBy, sync, type Between, type Node } from './nodes.ts'
 import { createWire } from './ports.ts'
 
@@ -58,6 +58,21 @@ describe('two nodes that see the same', () => {
       'done',
     ])
     expect(wire.toRight.join('').length).toBeLessThan(700)
+  })
+
+  test('more labels than a page holds, and longer ones, go in several', async () => {
+    const tag = (n: number) => `tag-${n}-${'x'.repeat(50)}`
+    const labels = Array.from({ length: LIMITS.syncPageRows + 1 }, (_, n) => `private:owner:${tag(n)}`)
+    await nas.createMany(labels)
+    const wire = createWire()
+    await expect(sync(nas, laptop, { ...OWN, wire })).resolves.toMatchObject({
+      left: { sent: labels.length, equal: true },
+      right: { received: labels.length, equal: true },
+    })
+    const hellos = wire.toRight.filter((text) => text.includes('"type":"hello"'))
+    expect(hellos.length).toBeGreaterThan(1)
+    expect(Math.max(...wire.toRight.map((text) => Buffer.byteLength(text)))).toBeLessThan(LIMITS.frameBytes)
+    expect(nas.tree()).toBe(laptop.tree())
   })
 
   test('a softly deleted note is deleted on both, and can be restored from either', async () => {
