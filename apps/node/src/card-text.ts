@@ -7,7 +7,7 @@ import { factsText, quote, quoted } from './card-facts.ts'
 import { margined } from './card-lines.ts'
 import { leaseLines } from './lease-text.ts'
 import { inline } from './terminal.ts'
-import { t, type TextKey } from './texts.ts'
+import { hasText, t, type TextKey } from './texts.ts'
 
 type Card = Review['card']
 type Change = Review['changes'][number]
@@ -75,8 +75,8 @@ export function cardText(
     size: card.log.size,
     root: inline(card.log.root),
     witnessed: witnessedText(card),
-    digest,
-    state: t('gate.state', { state, field: field === null ? '' : `: ${inline(field)}` }),
+    digest: inline(digest),
+    state: t('gate.state', { state: inline(state), field: field === null ? '' : `: ${inline(field)}` }),
     until: new Date(card.expires_at).toISOString(),
   })
 }
@@ -85,7 +85,7 @@ export function cardText(
 export function cardLine({ card, digest, state }: ShownCard): string {
   const red = card.risks.filter(({ severity }) => severity === 'red').map(({ id }) => inline(id))
   const risks = red.length === 0 ? '' : `  RED ${red.join(', ')}`
-  return `${inline(card.id)}  ${state.padEnd(8)}  ${digest.slice(0, DIGEST_CHARS)}  ${inline(card.meaning)}${risks}`
+  return `${inline(card.id)}  ${inline(state).padEnd(8)}  ${inline(digest.slice(0, DIGEST_CHARS))}  ${inline(card.meaning)}${risks}`
 }
 
 /** @param isWhole one line for each thing that the lease says, as of whoever asks */
@@ -146,9 +146,15 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
 function risksText({ risks }: Card): string {
   if (risks.length === 0) return t('risk.none')
   const lines = risks.map(({ id, severity, count }) =>
-    t('gate.risk', { severity: severity === 'red' ? 'RED  ' : 'amber', text: t(`risk.${id}` as TextKey), count }),
+    t('gate.risk', { severity: severity === 'red' ? 'RED  ' : 'amber', text: riskText(id), count }),
   )
   return lines.join('\n')
+}
+
+/** One that this command has no words for yet is told by its name. */
+function riskText(id: string): string {
+  const key = `risk.${id}`
+  return hasText(key) ? t(key) : inline(id)
 }
 
 /** The words behind a change, below it. */
@@ -182,7 +188,7 @@ function changeText(change: Change): string {
   const both: Both = (before, after) =>
     before === after ? inline(String(after)) : `${inline(String(before ?? '-'))} -> ${inline(String(after ?? '-'))}`
   return t('gate.change', {
-    op: op.padEnd(6),
+    op: inline(op).padEnd(6),
     path: quote(path),
     from: from === undefined ? '' : ` <- ${quote(from)}`,
     size: sizeText(change, both),

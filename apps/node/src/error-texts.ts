@@ -14,6 +14,9 @@ export const ERROR_TEXTS = {
   'message.INVALID_INPUT.not_an_archive': 'That is a folder. A home is taken in from one file.',
   'message.INVALID_INPUT.no_terminal': 'There is no terminal to ask at, so nothing was decided.',
   'message.GRANT_INVALID.already_used': 'The card {card} was decided before: it is {state}.',
+  'message.DENIED.left_to_the_owner':
+    'Whom the node trusts and what it runs is left to its owner here, since no card shows it.',
+  'message.DENIED.needs_changes': 'The owner gave this back to be changed: {words}',
   'message.ALREADY_HERE': 'That home is here already: {home}. Nothing was taken in.',
   'message.ALREADY_HERE.file': 'There is a file of that name already. Nothing was written.',
   'message.INVALID_INPUT.in_data_folder': 'A recovery key in the data folder is lost together with it.',
@@ -39,6 +42,10 @@ export const ERROR_TEXTS = {
   'hint.DATA_TOO_OLD':
     'Nothing was changed. Take what is in it out with the version that wrote it (csb files export), make a node in another folder with this one (csb init), and take it in there (csb files import).',
   'hint.DENIED': 'Ask its owner to trust you: csb trust DID --ceiling LEVEL, at that node.',
+  'hint.DENIED.left_to_the_owner':
+    'The owner does it, at the command line of the node: csb trust, csb agent attach. Or hand out a lease under which nothing from outside was read yet: csb lease --for NAME',
+  'hint.DENIED.needs_changes':
+    'Change it, and ask again. As it is it can be asked for again a day after the card {card}.',
   'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
   'hint.GRANT_INVALID': 'See what is granted with: csb grants',
   'hint.GRANT_INVALID.malformed': 'That field does not fit; grant-v1.schema.json says what it takes.',

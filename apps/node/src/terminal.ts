@@ -3,9 +3,9 @@ import { EXIT, delay, toNodeError, turn, type NodeError } from '@csb/core'
 import { isPlain } from '@csb/node'
 import { hintFor, messageFor, t } from './texts.ts'
 
-/** Controls, bidi and zero-width marks, line ends in disguise, tags, variation selectors, fillers, private and no characters. */
+/** Controls, bidi and zero-width marks, line ends in disguise, tags, variation selectors, fillers and blanks that are none, private and no characters. */
 const STEERING =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu
+  /[\u2800\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu
 const SECOND_MS = 1000
 
 const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
@@ -16,6 +16,15 @@ export const visible = (text: string): string =>
 
 /** The same for a name or a title: it can not begin a line of its own either. */
 export const inline = (text: string): string => text.replaceAll(STEERING, escaped)
+
+/** JSON on one line in which nothing steers either: such a character is written as JSON writes it, and reads the same. */
+export const jsonLine = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(STEERING, (char) =>
+    char
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 
 export type Output = {
   /** the answer: `value` with --json, `text` otherwise */
@@ -49,9 +58,9 @@ export function createOutput(isJson: boolean): Output {
     process.stdout.write(text)
   }
   return {
-    answer: (value, text) => write(isJson ? `${JSON.stringify(value)}\n` : `${visible(text)}\n`),
+    answer: (value, text) => write(isJson ? `${jsonLine(value)}\n` : `${visible(text)}\n`),
     bytes: (value, content) => {
-      if (isJson) write(`${JSON.stringify(value)}\n`)
+      if (isJson) write(`${jsonLine(value)}\n`)
       else if (process.stdout.isTTY) write(visible(Buffer.from(content).toString()))
       else process.stdout.write(content)
     },
@@ -94,7 +103,7 @@ async function move(show: (seconds: number) => void, signal: AbortSignal): Promi
 export function reportError(thrown: unknown, isJson: boolean): void {
   const error = toNodeError(thrown)
   process.exitCode = error.row.exit === EXIT.ok ? EXIT.fault : error.row.exit
-  if (isJson) process.stdout.write(`${JSON.stringify({ error: error.toJSON() })}\n`)
+  if (isJson) process.stdout.write(`${jsonLine({ error: error.toJSON() })}\n`)
   else process.stderr.write(`${visible(linesOf(error).join('\n'))}\n`)
 }
 
@@ -103,7 +112,7 @@ type Problem = { readonly path: string; readonly message: string; readonly membe
 function linesOf(error: NodeError): string[] {
   const { code, details } = error
   const { errors, schema, ...told } = details
-  const lines = [t('error.line', { message: messageFor(code, details) ?? error.message, code })]
+  const lines = [t('error.line', { message: inline(messageFor(code, details) ?? error.message), code })]
   for (const { path, message, member } of (Array.isArray(errors) ? errors : []) as readonly Problem[])
     lines.push(`  ${path} ${message}${member === undefined ? '' : `: ${member}`}`)
   if (schema !== undefined && !Array.isArray(errors)) lines.push(`  schema: ${shown(schema)}`)
@@ -112,7 +121,7 @@ function linesOf(error: NodeError): string[] {
   if (code === 'INTERNAL' && error.cause instanceof Error)
     lines.push(`  ${error.cause.message.split('\n', 1)[0] ?? ''}`)
   const hint = hintFor(code, details)
-  return hint === undefined ? lines : [...lines, hint]
+  return hint === undefined ? lines : [...lines, inline(hint)]
 }
 
 const shown = (value: unknown): string => (typeof value === 'string' ? inline(value) : JSON.stringify(value))

@@ -247,6 +247,9 @@ const NAMED = /\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g
 
 export type TextKey = keyof typeof EN
 
+/** Is there a text of that key? */
+export const hasText = (key: string): key is TextKey => Object.hasOwn(EN, key)
+
 /** The text of a key with its `{names}` filled in; `{name|one|many}` is a number and what is counted, in one of both. */
 export function t(key: TextKey, values: Readonly<Record<string, unknown>> = {}): string {
   return EN[key].replaceAll(NAMED, (_, name: string, one?: string, many?: string) => {

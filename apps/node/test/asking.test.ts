@@ -35,16 +35,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Run it at a terminal, and type once it asks. */
-async function atTerminal(args: readonly string[], question: string, typed: string) {
+/** Run it at a terminal, and type once it asks: a question and an answer, and so on. */
+async function atTerminal(args: readonly string[], ...asked: readonly string[]) {
   const run = [process.execPath, '--conditions=csb-source', MAIN, ...args, '--data', folder].join(' ')
   const command = `stty cols 100 rows 40; exec ${run}`
   const child = spawn('script', ['-qec', command, '/dev/null'], { env: environment({ TERM: 'xterm' }) })
   const exited = once(child, 'exit') as Promise<[number]>
   let out = ''
   child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()))
-  await until(() => out.includes(question), 30_000, 'it asks')
-  child.stdin.write(typed)
+  for (let at = 0; at < asked.length; at += 2) {
+    const [question = '', typed = ''] = asked.slice(at)
+    await until(() => out.includes(question), 30_000, `it asks: ${question}`)
+    child.stdin.write(typed)
+  }
   const [code] = await exited
   return { code, out }
 }
@@ -63,4 +66,50 @@ test.skipIf(!hasTerminal).each([
 test.skipIf(!hasTerminal)('L1.7 the word that was asked for decides, at the same question', async () => {
   const { code, out } = await atTerminal(['gate', 'reject', card], 'To reject type', `reject${ENTER}`)
   expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(`Rejected ${card}.`) })
+})
+
+/** A card that asks to merge one file of that name and that many lines. */
+async function proposed(name: string, lines: number): Promise<string> {
+  const branch = `runs/${name}-${lines}`
+  const input = Array.from({ length: lines }, (_, at) => `line ${at}\n`).join('')
+  await csb(['files', 'put', branch, name, '--data', folder], { input })
+  const { out } = await csb(['files', 'merge', branch, '--json', '--data', folder])
+  return (JSON.parse(out) as { error: { details: { card: string } } }).error.details.card
+}
+
+test.skipIf(!hasTerminal)('L1.7 what is given back to be changed is not asked for again, and says why', async () => {
+  const id = await proposed('b.txt', 1)
+  const words = ['--words', 'shorter']
+  const { code, out } = await atTerminal(['gate', 'return', id, ...words], 'To give it back type', `return${ENTER}`)
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(`Gave ${id} back.`) })
+  const again = await csb(['files', 'merge', 'runs/b.txt-1', '--data', folder])
+  expect(again.code).toBe(3)
+  expect(again.err).toContain('The owner gave this back to be changed: shorter')
+})
+
+test.skipIf(!hasTerminal)(
+  'L1.7 a red card with lines that are not shown takes a word on them before its target',
+  async () => {
+    const id = await proposed('package.json', 450)
+    const unseen = 'The node does not show 51 lines of this card.'
+    const left = await atTerminal(['gate', 'approve', id], unseen, `main${ENTER}`)
+    expect({ code: left.code, out: left.out }).toEqual({
+      code: 0,
+      out: expect.stringContaining('Nothing was decided.'),
+    })
+    const done = await atTerminal(['gate', 'approve', id], unseen, `51${ENTER}`, 'To approve type', `main${ENTER}`)
+    expect({ code: done.code, out: done.out }).toEqual({ code: 0, out: expect.stringContaining(`Approved ${id}.`) })
+  },
+)
+
+test.skipIf(!hasTerminal)('approvals that came at once after their cards are told before the next one', async () => {
+  for (const name of ['c.txt', 'd.txt', 'e.txt']) {
+    const id = await proposed(name, 1)
+    const { out } = await csb(['gate', 'show', id, '--json', '--data', folder])
+    const { digest } = JSON.parse(out) as { digest: string }
+    await csb(['gate', 'approve', id, '--yes', '--digest', digest, '--data', folder])
+  }
+  const id = await proposed('f.txt', 1)
+  const { out } = await atTerminal(['gate', 'approve', id], 'To approve type', `no${ENTER}`)
+  expect(out).toContain('The last 3 approvals were given less than 2 seconds after')
 })

@@ -74,6 +74,7 @@ const CASES: readonly Case[] = [
   { name: 'gate show', args: () => ['gate_none'], code: EXIT.input },
   { name: 'gate approve', args: () => ['gate_none'], code: EXIT.input },
   { name: 'gate reject', args: () => ['gate_none'], code: EXIT.input },
+  { name: 'gate return', args: () => ['gate_none'], code: EXIT.input },
   { name: 'record tail' },
   { name: 'record verify' },
   { name: 'record prove', args: () => ['0'] },

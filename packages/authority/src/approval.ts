@@ -21,10 +21,18 @@ import { refuse } from './reasons.ts'
 
 export type Decision = Approval['gate']['decision']
 
+/** What an approval may say where one of these is asked for: what ends a card without an act comes by one way. */
+const SAID: Readonly<Record<'approve' | 'reject', readonly Decision[]>> = {
+  approve: ['approve'],
+  reject: ['reject', 'needs-changes'],
+}
+
 export type ApprovalInit = {
   /** as it was shown */
   readonly card: Card
   readonly decision: Decision
+  /** what has to change, with `needs-changes`: at most 1,000 characters; whoever asked gets it */
+  readonly words?: string
   /** ms since epoch: when it was shown */
   readonly shownAt: number
   /** ms since epoch: when the person decided */
@@ -55,11 +63,12 @@ export const boundTo = (card: Card) => ({
  * @throws GRANT_INVALID `holder_mismatch` where the key is not the owner's of that home
  * @clause L1.7
  */
-export function signApproval({ card, decision, shownAt, now }: ApprovalInit, owner: KeyPair): Approval {
+export function signApproval({ card, decision, words, shownAt, now }: ApprovalInit, owner: KeyPair): Approval {
   if (owner.did !== card.owner.did) refuse('holder_mismatch', { field: 'approver' })
   const body = {
     v: 1 as const,
     decision,
+    ...(words === undefined ? {} : { words }),
     ...boundTo(card),
     shown_at: shownAt,
     decided_at: now,
@@ -80,7 +89,7 @@ export function signApproval({ card, decision, shownAt, now }: ApprovalInit, own
  */
 export function readApproval(
   value: unknown,
-  about: { readonly node: string; readonly owner: string; readonly now: number; readonly decision: Decision },
+  about: { readonly node: string; readonly owner: string; readonly now: number; readonly decision: keyof typeof SAID },
 ): Approval {
   checkDocument('Approval', value, LIMITS.approvalBytes)
   const document = value as Approval
@@ -88,7 +97,8 @@ export function readApproval(
   if (body.nas !== about.node) refuse('wrong_audience', { field: 'nas' })
   // a home that belongs to its node's own key would have nobody outside to ask
   if (body.approver !== about.owner || body.approver === about.node) refuse('holder_mismatch', { field: 'approver' })
-  if (body.decision !== about.decision) refuse('type_rule', { field: 'decision' })
+  if (!SAID[about.decision].includes(body.decision)) refuse('type_rule', { field: 'decision' })
+  if (body.words !== undefined && body.decision !== 'needs-changes') refuse('type_rule', { field: 'words' })
   if (body.shown_at > body.decided_at) refuse('type_rule', { field: 'shown_at' })
   const lifeMs = body.expires_at - body.decided_at
   if (lifeMs <= 0 || lifeMs > LIMITS.gateApprovalMs) refuse('type_rule', { field: 'expires_at' })

@@ -6,9 +6,9 @@
  * Nothing here opens a key, moves a branch or knows what a kind of card does: the caller computes and acts.
  * @clause L1.7
  */
-import { LIMITS, canonicalize, fail, newId, type Approval } from '@csb/core'
+import { LIMITS, canonicalize, digestOf, fail, newId, type Approval } from '@csb/core'
 import { key, prefix, tail, type Transaction, type View } from '@csb/store'
-import { approvalHash, boundTo, readApproval, type Decision } from './approval.ts'
+import { approvalHash, boundTo, readApproval } from './approval.ts'
 import {
   drawCard,
   frameOf,
@@ -34,7 +34,7 @@ export type GateEntry = {
   readonly card: Card
   readonly frame: CardFrame
   readonly request: GateRequest
-  readonly state: 'open' | 'approved' | 'rejected' | 'void'
+  readonly state: 'open' | 'approved' | 'rejected' | 'returned' | 'void'
   /** ms since epoch; null while open */
   readonly settled_at: number | null
   /** what differed, where it is void */
@@ -56,7 +56,8 @@ export type Decide<T> = {
   readonly id: string
   /** a parsed approval */
   readonly approval: unknown
-  readonly decision: Decision
+  /** `reject` ends the card without an act: rejected, or returned with what has to change */
+  readonly decision: 'approve' | 'reject'
   /** did of this node */
   readonly node: string
   /** ms since epoch */
@@ -69,7 +70,7 @@ export type Decide<T> = {
 
 export type Decided<T> =
   | { readonly outcome: 'approved'; readonly entry: GateEntry; readonly approval: string; readonly value: T }
-  | { readonly outcome: 'rejected'; readonly entry: GateEntry; readonly approval: string }
+  | { readonly outcome: 'rejected' | 'returned'; readonly entry: GateEntry; readonly approval: string }
   | { readonly outcome: 'void'; readonly entry: GateEntry; readonly field: string }
 
 /** Changes on one page. */
@@ -79,7 +80,8 @@ const LATEST = 16
 
 /**
  * Open a card for a subject. The same subject asked for by the same hand finds the card that is open already.
- * @throws BUSY where {@link LIMITS.gateCards} are open, TOO_LARGE
+ * @throws BUSY where {@link LIMITS.gateCards} are open, TOO_LARGE; DENIED `needs_changes` with the words of the owner,
+ *   where just this was returned to whoever asks and the card would still be open
  * @clause L1.7
  */
 export async function openCard(tx: Transaction, init: OpenCard): Promise<{ card: Card; isNew: boolean }> {
@@ -89,6 +91,7 @@ export async function openCard(tx: Transaction, init: OpenCard): Promise<{ card:
   const card = drawCard(tx, subject, frame, await namesKnown(tx))
   const same = open.find((entry) => now < entry.card.expires_at && essenceOf(entry.card) === essenceOf(card))
   if (same !== undefined) return { card: same.card, isNew: false }
+  checkChanged(tx, card, now)
   let left = open.length
   for (const entry of open) {
     const field = now >= entry.card.expires_at ? 'expires_at' : supersededField(entry.card, card)
@@ -163,7 +166,9 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
   const hash = approvalHash(approval)
   if (decision === 'reject') {
     await consumeNonce(tx, { holder, nonce, expires_at }, now)
-    return { outcome: 'rejected', approval: hash, entry: settle(tx, entry, { state: 'rejected', approval }, now) }
+    const outcome = approval.gate.decision === 'needs-changes' ? 'returned' : 'rejected'
+    if (outcome === 'returned') tx.putJson(returnedKey(entry.card), { card: id } satisfies Returned)
+    return { outcome, approval: hash, entry: settle(tx, entry, { state: outcome, approval }, now) }
   }
   const field = await staleField(tx, entry, deciding, time)
   if (field !== undefined) return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
@@ -254,6 +259,20 @@ function differingMember(
 function essenceOf(card: Card): string {
   const { id: _, opened_at: _at, expires_at: _until, log: _log, witnessed: _by, exec: _exec, ...essence } = card
   return canonicalize(essence)
+}
+
+/** Just this was given back to whoever asks, to be changed. */
+type Returned = { readonly card: string }
+
+const returnedKey = (card: Card): string => key('gateReturned', digestOf(essenceOf(card)).slice('sha256:'.length))
+
+/** What was given back to be changed is not asked for again as it is. @throws DENIED */
+function checkChanged(view: View, card: Card, now: number): void {
+  const returned = view.getJson<Returned>(returnedKey(card))
+  const entry = returned === undefined ? undefined : findCard(view, returned.card)
+  if (entry === undefined || now >= entry.card.expires_at) return
+  const { words = '' } = entry.approval?.gate ?? {}
+  fail('DENIED', { reason: 'needs_changes', card: entry.card.id, words })
 }
 
 /** The same wish of the same hand, drawn anew: the older card is over. */

@@ -1,5 +1,5 @@
 /** A subject at the gate, whose every part can be changed, and the ways to open, sign and decide. */
-import type { Approval, KeyPair } from '@csb/core'
+import { signDocument, type Approval, type KeyPair } from '@csb/core'
 import type { Store } from '@csb/store'
 import {
   appendRecord,
@@ -14,7 +14,7 @@ import {
   type GateChange,
   type GateSubject,
 } from '@csb/authority'
-import { HOME, HOUR, NOW, node, owner, ownerGrant, wideLease } from './cast.ts'
+import { HOME, HOUR, NOW, node, owner, ownerGrant, testStore, wideLease } from './cast.ts'
 
 export const BASE = 'a'.repeat(64)
 export const HEAD = 'b'.repeat(64)
@@ -94,7 +94,7 @@ export const signed = (card: Card, decision: Decision = 'approve', key: KeyPair 
 export type Deciding = {
   readonly subject?: GateSubject | undefined
   readonly now?: number
-  readonly decision?: Decision
+  readonly decision?: 'approve' | 'reject'
   readonly id?: string
   readonly node?: string
   readonly act?: () => void
@@ -120,3 +120,17 @@ export const decided = (store: Store, approval: unknown, card: Card, how: Decidi
 
 /** How often something was done. */
 export const actsOf = (view: { getJson<T>(key: string): T | undefined }): number => view.getJson<number>('m/acts') ?? 0
+
+/** A store with a card that is open. */
+export async function stand(subject: GateSubject = subjectOf()) {
+  const store = await testStore()
+  await workDone(store)
+  return { store, card: await opened(store, subject) }
+}
+
+/** Signed again after a change, as only the owner could. */
+export function resigned(approval: Approval, extra: Record<string, unknown>, by = owner): unknown {
+  const { signature: _, ...rest } = approval.gate
+  const body = { ...rest, ...extra }
+  return { gate: { ...body, signature: signDocument('gate', { gate: body }, by) } }
+}

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { LIMITS, signDocument, until, type Approval } from '@csb/core'
+import { LIMITS, signDocument, until } from '@csb/core'
 import { key, openStore } from '@csb/store'
 import {
   appendRecord,
@@ -23,23 +23,10 @@ import {
   type Card,
   type GateSubject,
 } from '@csb/authority'
-import { HOUR, NOW, agent, node, otherNode, owner, refusal, reopened, stranger, testStore, thrownBy } from './cast.ts'
-import { actsOf, change, decided, lease, opened, signed, subjectOf, workDone } from './gate-cast.ts'
+import { HOUR, NOW, agent, node, otherNode, owner, refusal, reopened, stranger, thrownBy } from './cast.ts'
+import { actsOf, change, decided, lease, opened, resigned, signed, stand, subjectOf } from './gate-cast.ts'
 
 const STALE = (field: string) => ({ outcome: 'void', field })
-
-async function stand(subject: GateSubject = subjectOf()) {
-  const store = await testStore()
-  await workDone(store)
-  return { store, card: await opened(store, subject) }
-}
-
-/** Signed again after a change, as only the owner could. */
-function resigned(approval: Approval, extra: Record<string, unknown>, by = owner): unknown {
-  const { signature: _, ...rest } = approval.gate
-  const body = { ...rest, ...extra }
-  return { gate: { ...body, signature: signDocument('gate', { gate: body }, by) } }
-}
 
 describe('an approval', () => {
   test('L1.7 approves the difference that the node computed, and the act happens once', async () => {
@@ -265,24 +252,6 @@ describe('attack 33: who signs', () => {
     const { signature: _, ...body } = signed(card).gate
     const other = { gate: { ...body, signature: signDocument('grant', { gate: body }, owner) } }
     await expect(decided(store, other, card)).rejects.toMatchObject(refusal('bad_signature'))
-  })
-})
-
-describe('a rejection', () => {
-  test('is signed, kept, and ends the card', async () => {
-    const { store, card } = await stand()
-    const done = await decided(store, signed(card, 'reject'), card, { decision: 'reject' })
-    expect(done).toMatchObject({ outcome: 'rejected' })
-    expect(actsOf(store.view())).toBe(0)
-    expect(getCard(store.view(), card.id)).toMatchObject({ state: 'rejected', settled_at: NOW })
-    await expect(decided(store, signed(card), card)).rejects.toMatchObject(refusal('already_used', { field: 'card' }))
-  })
-
-  test('is not taken for an approval, nor the other way', async () => {
-    const { store, card } = await stand()
-    const wanted = refusal('type_rule', { field: 'decision' })
-    await expect(decided(store, signed(card, 'reject'), card)).rejects.toMatchObject(wanted)
-    await expect(decided(store, signed(card), card, { decision: 'reject' })).rejects.toMatchObject(wanted)
   })
 })
 

@@ -36,7 +36,7 @@ export const GATE_ROUTES: readonly Route[] = [
     path: '/v1/gate/{card}/reject',
     operation: 'gate.reject',
     input: 'GateDecide',
-    summary: 'End a card as the owner rejected it',
+    summary: 'End a card as the owner rejected it, or gave it back to be changed',
     reads: approvalOf,
   },
 ]

@@ -10,6 +10,7 @@ import {
   signApproval,
   stepOf,
   type Card,
+  type Decision,
   type DerivedFacts,
   type GateChange,
 } from '@csb/authority'
@@ -23,7 +24,7 @@ export type ShownCard = {
   readonly card: Card
   /** `sha256:…` of the card */
   readonly digest: string
-  readonly state: 'open' | 'approved' | 'rejected' | 'void'
+  readonly state: 'open' | 'approved' | 'rejected' | 'returned' | 'void'
   /** what differed, where it is void */
   readonly field: string | null
 }
@@ -134,7 +135,9 @@ export type Decided = {
 
 export type Deciding = {
   readonly review: Review
-  readonly decision: 'approve' | 'reject'
+  readonly decision: Decision
+  /** with `needs-changes`: what has to change */
+  readonly words?: string
   /** ms since epoch: when it was shown */
   readonly shownAt: number
 }
@@ -144,13 +147,15 @@ export type Deciding = {
  * @throws GRANT_INVALID where the key is not the owner's of that home, or the card is of another node; GATE_STALE `owner`
  *   where the card was made out to a key before this one
  */
-export async function decideCard(desk: Desk, { review, decision, shownAt }: Deciding): Promise<Decided> {
+export async function decideCard(desk: Desk, { review, decision, words, shownAt }: Deciding): Promise<Decided> {
   const { card } = review
   const { did } = await identityIn(desk.directory)
   if (card.nas !== did) fail('GRANT_INVALID', { reason: 'wrong_audience', field: 'nas' })
   if (card.owner.did !== desk.owner.did) await checkKey(desk, card)
-  const approval = signApproval({ card, decision, shownAt, now: desk.now }, desk.owner)
-  return desk.client.call('POST', `/v1/gate/${encodeURIComponent(card.id)}/${decision}`, approval)
+  const said = words === undefined ? {} : { words }
+  const approval = signApproval({ card, decision, ...said, shownAt, now: desk.now }, desk.owner)
+  const way = decision === 'approve' ? 'approve' : 'reject'
+  return desk.client.call('POST', `/v1/gate/${encodeURIComponent(card.id)}/${way}`, approval)
 }
 
 /** Where the card is made out to another key of this owner, that is said, and not that it is somebody else's. */

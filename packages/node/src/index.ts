@@ -45,6 +45,7 @@ export {
   forgetNotes,
   reviewCard,
   type Decided,
+  type Deciding,
   type Review,
   type ShownCard,
 } from './decide.ts'

@@ -57,6 +57,12 @@ test('L1.7 a card about other notes, more notes, or another reason than were nam
     const lying = { ...desk, client: await showing(review) }
     await expect(forgetNotes(lying, wanted)).rejects.toMatchObject({ code: 'GATE_STALE' })
   }
+  // nor one of another home
+  const own = await cardOf(client, [one], 'asked to')
+  await expect(askToForget(await showing(own), { ...wanted, home: `home_${'a'.repeat(26)}` })).rejects.toMatchObject({
+    code: 'GATE_STALE',
+    details: { field: 'home' },
+  })
   // nor one whose digest is of another card
   const honest = await cardOf(client, [one], 'asked to')
   const turned = { ...honest, card: { ...honest.card, risks: [] } }

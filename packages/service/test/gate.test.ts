@@ -149,6 +149,26 @@ describe('attack 33: who comes to the gate', () => {
   })
 })
 
+test('L1.7 what is given back to be changed is recorded, and whoever asked reads what has to change', async () => {
+  const { rig, lower, labelNow } = await withFile()
+  const card = await cardFor(rig, lower())
+  const now = rig.clock.now()
+  const approval = signApproval({ card, decision: 'needs-changes', words: 'not that far', shownAt: now, now }, owner)
+  const done = await rig.person.call('gate.reject', { card: card.id, approval })
+  expect(done).toEqual({ card: card.id, outcome: 'returned' })
+  const { items } = await rig.person.call<Tail>('record.tail', { limit: 2 })
+  const told = items.find(({ header }) => header.operation === 'gate.reject')
+  expect(told?.payload.effect).toMatchObject({ card: card.id, outcome: 'returned' })
+  await expect(lower()).rejects.toMatchObject({
+    code: 'DENIED',
+    details: { reason: 'needs_changes', card: card.id, words: 'not that far' },
+  })
+  expect(await rig.person.call('gate.list', {})).toEqual({ items: [] })
+  const less = rig.agent.call('files.label', { branch: 'runs/1', path: 'a.md', label: 'trusted:owner' })
+  expect((await cardFor(rig, less)).id).not.toBe(card.id)
+  expect(await labelNow()).toBe('private')
+})
+
 test('a rejection is signed, recorded, and final', async () => {
   const { rig, lower, labelNow } = await withFile()
   const card = await cardFor(rig, lower())

@@ -232,6 +232,9 @@ describe("attack 27: what widens others' reach without a grant", () => {
     expect(await widen(nas, session, friend.key.did)).toEqual(['done', 'done'])
     await nas.service.perform(session, 'memory.get', { id })
     expect(await widen(nas, session, friend.owner.did)).toEqual(['DENIED', 'DENIED'])
+    await expect(nas.service.perform(session, 'agents.attach', CLERK)).rejects.toMatchObject({
+      details: { reason: 'left_to_the_owner', because: 'its session has read from outside' },
+    })
     expect(trusted(nas.store.view(), friend.owner.did)).toBeUndefined()
     await nas.owned('memory.get', { id })
     const owner = { did: friend.owner.did, name: 'friend' }

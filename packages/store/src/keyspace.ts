@@ -78,6 +78,8 @@ export const TABLES = {
   gateOpen: 'ao',
   /** did, or grant hash -> empty: actors whose work was approved, leases under which it was asked for (authority/gate) */
   gateActor: 'aq',
+  /** digest of what a card is about and of who asked -> JSON {card}: it was given back to be changed (authority/gate) */
+  gateReturned: 'ae',
   /** grant hash / digest of a wish -> JSON {card, until}: what an approval lets that lease do once (authority/gate) */
   gatePass: 'ad',
   /** grant hash -> JSON what of integrity external was read under it (authority/taint) */

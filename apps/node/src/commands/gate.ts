@@ -1,16 +1,18 @@
 /** csb gate, label: what only the owner lets happen. Nothing is approved by Enter, and nothing that was not shown. */
 import type { Command } from 'commander'
 import { LIMITS, delay, fail, systemClock } from '@csb/core'
-import { decideCard, reviewCard, type Decided, type Review, type ShownCard } from '@csb/node'
+import { decideCard, reviewCard, type Decided, type Deciding, type Review, type ShownCard } from '@csb/node'
 import { cardLine, cardText, isRed, unseenLines } from '../card-text.ts'
-import { acting, labelOf, route, type Stand } from '../context.ts'
+import { acting, given, labelOf, route, type Stand } from '../context.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 import { forgottenText } from './forget.ts'
 
-type Decision = 'approve' | 'reject'
-type Deciding = { readonly yes?: boolean; readonly digest?: string }
+type Decision = Deciding['decision']
+type Given = { readonly yes?: boolean; readonly digest?: string; readonly words?: string }
 
+/** The command that stands for a decision. */
+const VERBS: Readonly<Record<Decision, string>> = { approve: 'approve', reject: 'reject', 'needs-changes': 'return' }
 /** Changes printed before the question; a red card is printed whole. */
 const SHOWN_CHANGES = 200
 /** So many approvals in a row, each given sooner than this after its card was shown, are said to be many. */
@@ -46,8 +48,15 @@ export function gateCommands(program: Command): void {
       .description(t(`gate.${decision}.about`))
       .option('--yes', t('gate.yes'))
       .option('--digest <digest>', t('gate.digest'))
-      .action(acting<Deciding, [string]>((stand, [id], given) => decideOn(stand, id, decision, given)))
+      .action(acting<Given, [string]>((stand, [id], options) => decideOn(stand, id, decision, options)))
   }
+  gate
+    .command('return <card>')
+    .description(t('gate.needs-changes.about'))
+    .option('--words <text>', t('gate.words'))
+    .option('--yes', t('gate.yes'))
+    .option('--digest <digest>', t('gate.digest'))
+    .action(acting<Given, [string]>((stand, [id], options) => decideOn(stand, id, 'needs-changes', options)))
   labelCommands(program)
 }
 
@@ -75,15 +84,16 @@ function labelCommands(program: Command): void {
     )
 }
 
-async function decideOn({ client, desk, out, isJson }: Stand, id: string, decision: Decision, given: Deciding) {
+async function decideOn({ client, desk, out, isJson }: Stand, id: string, decision: Decision, options: Given) {
   const review = await reviewCard(await client(), id)
   const shownAt = systemClock.now()
   // a digest that was typed is one that was looked at: --yes alone says nothing of what it is said to
-  if (given.digest !== undefined && given.digest !== review.digest) fail('GATE_STALE', { card: id, field: 'card' })
-  if (given.yes === true) {
-    if (given.digest === undefined) fail('INVALID_INPUT', { option: '--yes', needs: '--digest' })
+  const { digest, yes, words } = options
+  if (digest !== undefined && digest !== review.digest) fail('GATE_STALE', { card: id, field: 'card' })
+  if (yes === true) {
+    if (digest === undefined) fail('INVALID_INPUT', { option: '--yes', needs: '--digest' })
   } else {
-    if (isJson) fail('INVALID_INPUT', { reason: 'no_terminal', card: id, decision })
+    if (isJson) fail('INVALID_INPUT', { reason: 'no_terminal', card: id, decision: VERBS[decision] })
     out.notice(cardText(review, SHOWN_CHANGES))
     if (review.quick >= QUICK) out.notice(t('gate.quick', { count: review.quick, seconds: LIMITS.gateQuickMs / 1000 }))
     if (!(await isMeant(review, decision))) {
@@ -91,10 +101,11 @@ async function decideOn({ client, desk, out, isJson }: Stand, id: string, decisi
       return
     }
   }
-  out.answer(...toldOf(await decideCard(await desk(), { review, decision, shownAt })))
+  out.answer(...toldOf(await decideCard(await desk(), { review, decision, ...given({ words }), shownAt })))
 }
 
 function toldOf(done: Decided): [Decided, string] {
+  if (done.outcome === 'returned') return [done, t('gate.done.returned', done)]
   if (done.outcome !== 'approved') return [done, t('gate.done.rejected', done)]
   if (done.forgotten !== undefined) return [done, forgottenText(done)]
   if (done.until === undefined) return [done, t('gate.done.approved', done)]
@@ -124,5 +135,5 @@ function wordFor({ kind, target }: Review['card']): string {
 
 async function asked({ card }: Review, decision: Decision, question: string): Promise<string> {
   const typed = await askWord(question)
-  return typed ?? fail('INVALID_INPUT', { reason: 'no_terminal', card: card.id, decision })
+  return typed ?? fail('INVALID_INPUT', { reason: 'no_terminal', card: card.id, decision: VERBS[decision] })
 }

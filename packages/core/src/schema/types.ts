@@ -106,7 +106,11 @@ export interface Approval {
 gate: {
 v: 1
 kind: ("merge" | "lower-label" | "forget" | "mint")
-decision: ("approve" | "reject")
+decision: ("approve" | "reject" | "needs-changes")
+/**
+ * what has to change, for whoever asked; with needs-changes only
+ */
+words?: string
 /**
  * did:key of the node whose card this answers
  */

@@ -953,7 +953,7 @@ return errors === 0;
 validate21.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const Approval = validate22;
-const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:approval-v1","title":"Approval","description":"A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.","type":"object","properties":{"gate":{"type":"object","properties":{"v":{"const":1},"kind":{"type":"string","enum":["merge","lower-label","forget","mint"]},"decision":{"type":"string","enum":["approve","reject"]},"nas":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of the node whose card this answers"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"target":{"type":"string","minLength":1,"maxLength":2048,"description":"what is changed: a branch, or a branch and a path, or notes, or who gets authority"},"base":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id that the target had; a digest where it is no object"},"head":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id of what is brought in; a digest where it is no object"},"result_tree":{"anyOf":[{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"tree that the node computed"},{"type":"null"}]},"diff":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the canonical list of changes"},"policy":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the rules by which the card was drawn"},"lease":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of the grant under which it was asked for"},{"type":"null"}]},"exec":{"type":"string","minLength":1,"maxLength":128,"description":"id of the run that asked"},"labels":{"type":"array","items":{"type":"string","minLength":1,"maxLength":512},"maxItems":1024,"description":"every label touched, sorted"},"taint":{"type":"boolean","description":"whether something external was read on the way"},"card":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the card that was shown"},"log":{"type":"object","properties":{"size":{"type":"integer","minimum":0,"maximum":9007199254740991},"root":{"type":"string","pattern":"^[0-9a-f]{64}$"}},"required":["size","root"],"additionalProperties":false,"description":"the record when the card was drawn"},"shown_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: the card was shown"},"decided_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: a person decided"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: it acts no more"},"nonce":{"type":"string","pattern":"^[A-Za-z0-9_-]{22,64}$","description":"16 random bytes, base64url"},"approver":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","kind","decision","nas","home","target","base","head","result_tree","diff","policy","lease","exec","labels","taint","card","log","shown_at","decided_at","expires_at","nonce","approver","signature"],"additionalProperties":false}},"required":["gate"],"additionalProperties":false};
+const schema34 = {"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"urn:csb:schema:approval-v1","title":"Approval","description":"A person's decision on one gate card, signed by the owner of the home. It holds for exactly what it names, once.","type":"object","properties":{"gate":{"type":"object","properties":{"v":{"const":1},"kind":{"type":"string","enum":["merge","lower-label","forget","mint"]},"decision":{"type":"string","enum":["approve","reject","needs-changes"]},"words":{"type":"string","minLength":1,"maxLength":1000,"description":"what has to change, for whoever asked; with needs-changes only"},"nas":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of the node whose card this answers"},"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"target":{"type":"string","minLength":1,"maxLength":2048,"description":"what is changed: a branch, or a branch and a path, or notes, or who gets authority"},"base":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id that the target had; a digest where it is no object"},"head":{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"object id of what is brought in; a digest where it is no object"},"result_tree":{"anyOf":[{"type":"string","pattern":"^[0-9a-f]{40}([0-9a-f]{24})?$","description":"tree that the node computed"},{"type":"null"}]},"diff":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the canonical list of changes"},"policy":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the rules by which the card was drawn"},"lease":{"anyOf":[{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"hash of the grant under which it was asked for"},{"type":"null"}]},"exec":{"type":"string","minLength":1,"maxLength":128,"description":"id of the run that asked"},"labels":{"type":"array","items":{"type":"string","minLength":1,"maxLength":512},"maxItems":1024,"description":"every label touched, sorted"},"taint":{"type":"boolean","description":"whether something external was read on the way"},"card":{"type":"string","pattern":"^sha256:[0-9a-f]{64}$","description":"over the card that was shown"},"log":{"type":"object","properties":{"size":{"type":"integer","minimum":0,"maximum":9007199254740991},"root":{"type":"string","pattern":"^[0-9a-f]{64}$"}},"required":["size","root"],"additionalProperties":false,"description":"the record when the card was drawn"},"shown_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: the card was shown"},"decided_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: a person decided"},"expires_at":{"type":"integer","minimum":0,"maximum":9007199254740991,"description":"milliseconds since epoch: it acts no more"},"nonce":{"type":"string","pattern":"^[A-Za-z0-9_-]{22,64}$","description":"16 random bytes, base64url"},"approver":{"type":"string","pattern":"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$","description":"did:key of an Ed25519 key"},"signature":{"type":"string","pattern":"^ed25519:[A-Za-z0-9_-]{86}$","description":"ed25519: and 86 base64url characters"}},"required":["v","kind","decision","nas","home","target","base","head","result_tree","diff","policy","lease","exec","labels","taint","card","log","shown_at","decided_at","expires_at","nonce","approver","signature"],"additionalProperties":false}},"required":["gate"],"additionalProperties":false};
 const pattern12 = new RegExp("^home_[a-z2-7]{26}$", "u");
 const pattern13 = new RegExp("^[0-9a-f]{40}([0-9a-f]{24})?$", "u");
 const pattern20 = new RegExp("^[0-9a-f]{64}$", "u");
@@ -1043,7 +1043,7 @@ if(typeof data3 !== "string"){
 validate22.errors = [{instancePath:instancePath+"/gate/decision",schemaPath:"#/properties/gate/properties/decision/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
-if(!((data3 === "approve") || (data3 === "reject"))){
+if(!(((data3 === "approve") || (data3 === "reject")) || (data3 === "needs-changes"))){
 validate22.errors = [{instancePath:instancePath+"/gate/decision",schemaPath:"#/properties/gate/properties/decision/enum",keyword:"enum",params:{allowedValues: schema34.properties.gate.properties.decision.enum},message:"must be equal to one of the allowed values"}];
 return false;
 }
@@ -1053,18 +1053,24 @@ else {
 var valid1 = true;
 }
 if(valid1){
-if(data0.nas !== undefined){
-let data4 = data0.nas;
+if(data0.words !== undefined){
+let data4 = data0.words;
 const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data4 === "string"){
-if(!pattern6.test(data4)){
-validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
+if(func1(data4) > 1000){
+validate22.errors = [{instancePath:instancePath+"/gate/words",schemaPath:"#/properties/gate/properties/words/maxLength",keyword:"maxLength",params:{limit: 1000},message:"must NOT have more than 1000 characters"}];
+return false;
+}
+else {
+if(func1(data4) < 1){
+validate22.errors = [{instancePath:instancePath+"/gate/words",schemaPath:"#/properties/gate/properties/words/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
 }
+}
 else {
-validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/gate/words",schemaPath:"#/properties/gate/properties/words/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1074,18 +1080,18 @@ else {
 var valid1 = true;
 }
 if(valid1){
-if(data0.home !== undefined){
-let data5 = data0.home;
+if(data0.nas !== undefined){
+let data5 = data0.nas;
 const _errs12 = errors;
 if(errors === _errs12){
 if(typeof data5 === "string"){
-if(!pattern12.test(data5)){
-validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+if(!pattern6.test(data5)){
+validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
 }
 else {
-validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+validate22.errors = [{instancePath:instancePath+"/gate/nas",schemaPath:"#/properties/gate/properties/nas/type",keyword:"type",params:{type: "string"},message:"must be string"}];
 return false;
 }
 }
@@ -1095,17 +1101,38 @@ else {
 var valid1 = true;
 }
 if(valid1){
-if(data0.target !== undefined){
-let data6 = data0.target;
+if(data0.home !== undefined){
+let data6 = data0.home;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(func1(data6) > 2048){
+if(!pattern12.test(data6)){
+validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/pattern",keyword:"pattern",params:{pattern: "^home_[a-z2-7]{26}$"},message:"must match pattern \""+"^home_[a-z2-7]{26}$"+"\""}];
+return false;
+}
+}
+else {
+validate22.errors = [{instancePath:instancePath+"/gate/home",schemaPath:"#/properties/gate/properties/home/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs14 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.target !== undefined){
+let data7 = data0.target;
+const _errs16 = errors;
+if(errors === _errs16){
+if(typeof data7 === "string"){
+if(func1(data7) > 2048){
 validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/properties/gate/properties/target/maxLength",keyword:"maxLength",params:{limit: 2048},message:"must NOT have more than 2048 characters"}];
 return false;
 }
 else {
-if(func1(data6) < 1){
+if(func1(data7) < 1){
 validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/properties/gate/properties/target/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
@@ -1116,18 +1143,18 @@ validate22.errors = [{instancePath:instancePath+"/gate/target",schemaPath:"#/pro
 return false;
 }
 }
-var valid1 = _errs14 === errors;
+var valid1 = _errs16 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.base !== undefined){
-let data7 = data0.base;
-const _errs16 = errors;
-if(errors === _errs16){
-if(typeof data7 === "string"){
-if(!pattern13.test(data7)){
+let data8 = data0.base;
+const _errs18 = errors;
+if(errors === _errs18){
+if(typeof data8 === "string"){
+if(!pattern13.test(data8)){
 validate22.errors = [{instancePath:instancePath+"/gate/base",schemaPath:"#/properties/gate/properties/base/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""}];
 return false;
 }
@@ -1137,18 +1164,18 @@ validate22.errors = [{instancePath:instancePath+"/gate/base",schemaPath:"#/prope
 return false;
 }
 }
-var valid1 = _errs16 === errors;
+var valid1 = _errs18 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.head !== undefined){
-let data8 = data0.head;
-const _errs18 = errors;
-if(errors === _errs18){
-if(typeof data8 === "string"){
-if(!pattern13.test(data8)){
+let data9 = data0.head;
+const _errs20 = errors;
+if(errors === _errs20){
+if(typeof data9 === "string"){
+if(!pattern13.test(data9)){
 validate22.errors = [{instancePath:instancePath+"/gate/head",schemaPath:"#/properties/gate/properties/head/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""}];
 return false;
 }
@@ -1158,21 +1185,21 @@ validate22.errors = [{instancePath:instancePath+"/gate/head",schemaPath:"#/prope
 return false;
 }
 }
-var valid1 = _errs18 === errors;
+var valid1 = _errs20 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.result_tree !== undefined){
-let data9 = data0.result_tree;
-const _errs20 = errors;
-const _errs21 = errors;
-let valid2 = false;
+let data10 = data0.result_tree;
 const _errs22 = errors;
-if(errors === _errs22){
-if(typeof data9 === "string"){
-if(!pattern13.test(data9)){
+const _errs23 = errors;
+let valid2 = false;
+const _errs24 = errors;
+if(errors === _errs24){
+if(typeof data10 === "string"){
+if(!pattern13.test(data10)){
 const err0 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$"},message:"must match pattern \""+"^[0-9a-f]{40}([0-9a-f]{24})?$"+"\""};
 if(vErrors === null){
 vErrors = [err0];
@@ -1194,10 +1221,10 @@ vErrors.push(err1);
 errors++;
 }
 }
-var _valid0 = _errs22 === errors;
+var _valid0 = _errs24 === errors;
 valid2 = valid2 || _valid0;
-const _errs24 = errors;
-if(data9 !== null){
+const _errs26 = errors;
+if(data10 !== null){
 const err2 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
 if(vErrors === null){
 vErrors = [err2];
@@ -1207,7 +1234,7 @@ vErrors.push(err2);
 }
 errors++;
 }
-var _valid0 = _errs24 === errors;
+var _valid0 = _errs26 === errors;
 valid2 = valid2 || _valid0;
 if(!valid2){
 const err3 = {instancePath:instancePath+"/gate/result_tree",schemaPath:"#/properties/gate/properties/result_tree/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
@@ -1222,28 +1249,28 @@ validate22.errors = vErrors;
 return false;
 }
 else {
-errors = _errs21;
+errors = _errs23;
 if(vErrors !== null){
-if(_errs21){
-vErrors.length = _errs21;
+if(_errs23){
+vErrors.length = _errs23;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid1 = _errs20 === errors;
+var valid1 = _errs22 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.diff !== undefined){
-let data10 = data0.diff;
-const _errs26 = errors;
-if(errors === _errs26){
-if(typeof data10 === "string"){
-if(!pattern9.test(data10)){
+let data11 = data0.diff;
+const _errs28 = errors;
+if(errors === _errs28){
+if(typeof data11 === "string"){
+if(!pattern9.test(data11)){
 validate22.errors = [{instancePath:instancePath+"/gate/diff",schemaPath:"#/properties/gate/properties/diff/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1253,18 +1280,18 @@ validate22.errors = [{instancePath:instancePath+"/gate/diff",schemaPath:"#/prope
 return false;
 }
 }
-var valid1 = _errs26 === errors;
+var valid1 = _errs28 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.policy !== undefined){
-let data11 = data0.policy;
-const _errs28 = errors;
-if(errors === _errs28){
-if(typeof data11 === "string"){
-if(!pattern9.test(data11)){
+let data12 = data0.policy;
+const _errs30 = errors;
+if(errors === _errs30){
+if(typeof data12 === "string"){
+if(!pattern9.test(data12)){
 validate22.errors = [{instancePath:instancePath+"/gate/policy",schemaPath:"#/properties/gate/properties/policy/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1274,21 +1301,21 @@ validate22.errors = [{instancePath:instancePath+"/gate/policy",schemaPath:"#/pro
 return false;
 }
 }
-var valid1 = _errs28 === errors;
+var valid1 = _errs30 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.lease !== undefined){
-let data12 = data0.lease;
-const _errs30 = errors;
-const _errs31 = errors;
-let valid3 = false;
+let data13 = data0.lease;
 const _errs32 = errors;
-if(errors === _errs32){
-if(typeof data12 === "string"){
-if(!pattern9.test(data12)){
+const _errs33 = errors;
+let valid3 = false;
+const _errs34 = errors;
+if(errors === _errs34){
+if(typeof data13 === "string"){
+if(!pattern9.test(data13)){
 const err4 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""};
 if(vErrors === null){
 vErrors = [err4];
@@ -1310,10 +1337,10 @@ vErrors.push(err5);
 errors++;
 }
 }
-var _valid1 = _errs32 === errors;
+var _valid1 = _errs34 === errors;
 valid3 = valid3 || _valid1;
-const _errs34 = errors;
-if(data12 !== null){
+const _errs36 = errors;
+if(data13 !== null){
 const err6 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf/1/type",keyword:"type",params:{type: "null"},message:"must be null"};
 if(vErrors === null){
 vErrors = [err6];
@@ -1323,7 +1350,7 @@ vErrors.push(err6);
 }
 errors++;
 }
-var _valid1 = _errs34 === errors;
+var _valid1 = _errs36 === errors;
 valid3 = valid3 || _valid1;
 if(!valid3){
 const err7 = {instancePath:instancePath+"/gate/lease",schemaPath:"#/properties/gate/properties/lease/anyOf",keyword:"anyOf",params:{},message:"must match a schema in anyOf"};
@@ -1338,33 +1365,33 @@ validate22.errors = vErrors;
 return false;
 }
 else {
-errors = _errs31;
+errors = _errs33;
 if(vErrors !== null){
-if(_errs31){
-vErrors.length = _errs31;
+if(_errs33){
+vErrors.length = _errs33;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid1 = _errs30 === errors;
+var valid1 = _errs32 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.exec !== undefined){
-let data13 = data0.exec;
-const _errs36 = errors;
-if(errors === _errs36){
-if(typeof data13 === "string"){
-if(func1(data13) > 128){
+let data14 = data0.exec;
+const _errs38 = errors;
+if(errors === _errs38){
+if(typeof data14 === "string"){
+if(func1(data14) > 128){
 validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/properties/gate/properties/exec/maxLength",keyword:"maxLength",params:{limit: 128},message:"must NOT have more than 128 characters"}];
 return false;
 }
 else {
-if(func1(data13) < 1){
+if(func1(data14) < 1){
 validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/properties/gate/properties/exec/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
@@ -1375,35 +1402,35 @@ validate22.errors = [{instancePath:instancePath+"/gate/exec",schemaPath:"#/prope
 return false;
 }
 }
-var valid1 = _errs36 === errors;
+var valid1 = _errs38 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.labels !== undefined){
-let data14 = data0.labels;
-const _errs38 = errors;
-if(errors === _errs38){
-if(Array.isArray(data14)){
-if(data14.length > 1024){
+let data15 = data0.labels;
+const _errs40 = errors;
+if(errors === _errs40){
+if(Array.isArray(data15)){
+if(data15.length > 1024){
 validate22.errors = [{instancePath:instancePath+"/gate/labels",schemaPath:"#/properties/gate/properties/labels/maxItems",keyword:"maxItems",params:{limit: 1024},message:"must NOT have more than 1024 items"}];
 return false;
 }
 else {
 var valid4 = true;
-const len0 = data14.length;
+const len0 = data15.length;
 for(let i0=0; i0<len0; i0++){
-let data15 = data14[i0];
-const _errs40 = errors;
-if(errors === _errs40){
-if(typeof data15 === "string"){
-if(func1(data15) > 512){
+let data16 = data15[i0];
+const _errs42 = errors;
+if(errors === _errs42){
+if(typeof data16 === "string"){
+if(func1(data16) > 512){
 validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:"#/properties/gate/properties/labels/items/maxLength",keyword:"maxLength",params:{limit: 512},message:"must NOT have more than 512 characters"}];
 return false;
 }
 else {
-if(func1(data15) < 1){
+if(func1(data16) < 1){
 validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:"#/properties/gate/properties/labels/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
 return false;
 }
@@ -1414,7 +1441,7 @@ validate22.errors = [{instancePath:instancePath+"/gate/labels/" + i0,schemaPath:
 return false;
 }
 }
-var valid4 = _errs40 === errors;
+var valid4 = _errs42 === errors;
 if(!valid4){
 break;
 }
@@ -1426,30 +1453,30 @@ validate22.errors = [{instancePath:instancePath+"/gate/labels",schemaPath:"#/pro
 return false;
 }
 }
-var valid1 = _errs38 === errors;
+var valid1 = _errs40 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.taint !== undefined){
-const _errs42 = errors;
+const _errs44 = errors;
 if(typeof data0.taint !== "boolean"){
 validate22.errors = [{instancePath:instancePath+"/gate/taint",schemaPath:"#/properties/gate/properties/taint/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
 return false;
 }
-var valid1 = _errs42 === errors;
+var valid1 = _errs44 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.card !== undefined){
-let data17 = data0.card;
-const _errs44 = errors;
-if(errors === _errs44){
-if(typeof data17 === "string"){
-if(!pattern9.test(data17)){
+let data18 = data0.card;
+const _errs46 = errors;
+if(errors === _errs46){
+if(typeof data18 === "string"){
+if(!pattern9.test(data18)){
 validate22.errors = [{instancePath:instancePath+"/gate/card",schemaPath:"#/properties/gate/properties/card/pattern",keyword:"pattern",params:{pattern: "^sha256:[0-9a-f]{64}$"},message:"must match pattern \""+"^sha256:[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1459,65 +1486,65 @@ validate22.errors = [{instancePath:instancePath+"/gate/card",schemaPath:"#/prope
 return false;
 }
 }
-var valid1 = _errs44 === errors;
+var valid1 = _errs46 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.log !== undefined){
-let data18 = data0.log;
-const _errs46 = errors;
-if(errors === _errs46){
-if(data18 && typeof data18 == "object" && !Array.isArray(data18)){
+let data19 = data0.log;
+const _errs48 = errors;
+if(errors === _errs48){
+if(data19 && typeof data19 == "object" && !Array.isArray(data19)){
 let missing2;
-if(((data18.size === undefined) && (missing2 = "size")) || ((data18.root === undefined) && (missing2 = "root"))){
+if(((data19.size === undefined) && (missing2 = "size")) || ((data19.root === undefined) && (missing2 = "root"))){
 validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/properties/gate/properties/log/required",keyword:"required",params:{missingProperty: missing2},message:"must have required property '"+missing2+"'"}];
 return false;
 }
 else {
-const _errs48 = errors;
-for(const key2 in data18){
+const _errs50 = errors;
+for(const key2 in data19){
 if(!((key2 === "size") || (key2 === "root"))){
 validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/properties/gate/properties/log/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key2},message:"must NOT have additional properties"}];
 return false;
 break;
 }
 }
-if(_errs48 === errors){
-if(data18.size !== undefined){
-let data19 = data18.size;
-const _errs49 = errors;
-if(!(((typeof data19 == "number") && (!(data19 % 1) && !isNaN(data19))) && (isFinite(data19)))){
+if(_errs50 === errors){
+if(data19.size !== undefined){
+let data20 = data19.size;
+const _errs51 = errors;
+if(!(((typeof data20 == "number") && (!(data20 % 1) && !isNaN(data20))) && (isFinite(data20)))){
 validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
-if(errors === _errs49){
-if((typeof data19 == "number") && (isFinite(data19))){
-if(data19 > 9007199254740991 || isNaN(data19)){
+if(errors === _errs51){
+if((typeof data20 == "number") && (isFinite(data20))){
+if(data20 > 9007199254740991 || isNaN(data20)){
 validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
-if(data19 < 0 || isNaN(data19)){
+if(data20 < 0 || isNaN(data20)){
 validate22.errors = [{instancePath:instancePath+"/gate/log/size",schemaPath:"#/properties/gate/properties/log/properties/size/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
 }
 }
-var valid5 = _errs49 === errors;
+var valid5 = _errs51 === errors;
 }
 else {
 var valid5 = true;
 }
 if(valid5){
-if(data18.root !== undefined){
-let data20 = data18.root;
-const _errs51 = errors;
-if(errors === _errs51){
-if(typeof data20 === "string"){
-if(!pattern20.test(data20)){
+if(data19.root !== undefined){
+let data21 = data19.root;
+const _errs53 = errors;
+if(errors === _errs53){
+if(typeof data21 === "string"){
+if(!pattern20.test(data21)){
 validate22.errors = [{instancePath:instancePath+"/gate/log/root",schemaPath:"#/properties/gate/properties/log/properties/root/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"},message:"must match pattern \""+"^[0-9a-f]{64}$"+"\""}];
 return false;
 }
@@ -1527,7 +1554,7 @@ validate22.errors = [{instancePath:instancePath+"/gate/log/root",schemaPath:"#/p
 return false;
 }
 }
-var valid5 = _errs51 === errors;
+var valid5 = _errs53 === errors;
 }
 else {
 var valid5 = true;
@@ -1541,55 +1568,28 @@ validate22.errors = [{instancePath:instancePath+"/gate/log",schemaPath:"#/proper
 return false;
 }
 }
-var valid1 = _errs46 === errors;
+var valid1 = _errs48 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.shown_at !== undefined){
-let data21 = data0.shown_at;
-const _errs53 = errors;
-if(!(((typeof data21 == "number") && (!(data21 % 1) && !isNaN(data21))) && (isFinite(data21)))){
-validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
-return false;
-}
-if(errors === _errs53){
-if((typeof data21 == "number") && (isFinite(data21))){
-if(data21 > 9007199254740991 || isNaN(data21)){
-validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
-return false;
-}
-else {
-if(data21 < 0 || isNaN(data21)){
-validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
-return false;
-}
-}
-}
-}
-var valid1 = _errs53 === errors;
-}
-else {
-var valid1 = true;
-}
-if(valid1){
-if(data0.decided_at !== undefined){
-let data22 = data0.decided_at;
+let data22 = data0.shown_at;
 const _errs55 = errors;
 if(!(((typeof data22 == "number") && (!(data22 % 1) && !isNaN(data22))) && (isFinite(data22)))){
-validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs55){
 if((typeof data22 == "number") && (isFinite(data22))){
 if(data22 > 9007199254740991 || isNaN(data22)){
-validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data22 < 0 || isNaN(data22)){
-validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate22.errors = [{instancePath:instancePath+"/gate/shown_at",schemaPath:"#/properties/gate/properties/shown_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1601,22 +1601,22 @@ else {
 var valid1 = true;
 }
 if(valid1){
-if(data0.expires_at !== undefined){
-let data23 = data0.expires_at;
+if(data0.decided_at !== undefined){
+let data23 = data0.decided_at;
 const _errs57 = errors;
 if(!(((typeof data23 == "number") && (!(data23 % 1) && !isNaN(data23))) && (isFinite(data23)))){
-validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
 return false;
 }
 if(errors === _errs57){
 if((typeof data23 == "number") && (isFinite(data23))){
 if(data23 > 9007199254740991 || isNaN(data23)){
-validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
 return false;
 }
 else {
 if(data23 < 0 || isNaN(data23)){
-validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+validate22.errors = [{instancePath:instancePath+"/gate/decided_at",schemaPath:"#/properties/gate/properties/decided_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
 return false;
 }
 }
@@ -1628,12 +1628,39 @@ else {
 var valid1 = true;
 }
 if(valid1){
-if(data0.nonce !== undefined){
-let data24 = data0.nonce;
+if(data0.expires_at !== undefined){
+let data24 = data0.expires_at;
 const _errs59 = errors;
+if(!(((typeof data24 == "number") && (!(data24 % 1) && !isNaN(data24))) && (isFinite(data24)))){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/type",keyword:"type",params:{type: "integer"},message:"must be integer"}];
+return false;
+}
 if(errors === _errs59){
-if(typeof data24 === "string"){
-if(!pattern21.test(data24)){
+if((typeof data24 == "number") && (isFinite(data24))){
+if(data24 > 9007199254740991 || isNaN(data24)){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991},message:"must be <= 9007199254740991"}];
+return false;
+}
+else {
+if(data24 < 0 || isNaN(data24)){
+validate22.errors = [{instancePath:instancePath+"/gate/expires_at",schemaPath:"#/properties/gate/properties/expires_at/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0},message:"must be >= 0"}];
+return false;
+}
+}
+}
+}
+var valid1 = _errs59 === errors;
+}
+else {
+var valid1 = true;
+}
+if(valid1){
+if(data0.nonce !== undefined){
+let data25 = data0.nonce;
+const _errs61 = errors;
+if(errors === _errs61){
+if(typeof data25 === "string"){
+if(!pattern21.test(data25)){
 validate22.errors = [{instancePath:instancePath+"/gate/nonce",schemaPath:"#/properties/gate/properties/nonce/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9_-]{22,64}$"},message:"must match pattern \""+"^[A-Za-z0-9_-]{22,64}$"+"\""}];
 return false;
 }
@@ -1643,18 +1670,18 @@ validate22.errors = [{instancePath:instancePath+"/gate/nonce",schemaPath:"#/prop
 return false;
 }
 }
-var valid1 = _errs59 === errors;
+var valid1 = _errs61 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.approver !== undefined){
-let data25 = data0.approver;
-const _errs61 = errors;
-if(errors === _errs61){
-if(typeof data25 === "string"){
-if(!pattern6.test(data25)){
+let data26 = data0.approver;
+const _errs63 = errors;
+if(errors === _errs63){
+if(typeof data26 === "string"){
+if(!pattern6.test(data26)){
 validate22.errors = [{instancePath:instancePath+"/gate/approver",schemaPath:"#/properties/gate/properties/approver/pattern",keyword:"pattern",params:{pattern: "^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"},message:"must match pattern \""+"^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$"+"\""}];
 return false;
 }
@@ -1664,18 +1691,18 @@ validate22.errors = [{instancePath:instancePath+"/gate/approver",schemaPath:"#/p
 return false;
 }
 }
-var valid1 = _errs61 === errors;
+var valid1 = _errs63 === errors;
 }
 else {
 var valid1 = true;
 }
 if(valid1){
 if(data0.signature !== undefined){
-let data26 = data0.signature;
-const _errs63 = errors;
-if(errors === _errs63){
-if(typeof data26 === "string"){
-if(!pattern10.test(data26)){
+let data27 = data0.signature;
+const _errs65 = errors;
+if(errors === _errs65){
+if(typeof data27 === "string"){
+if(!pattern10.test(data27)){
 validate22.errors = [{instancePath:instancePath+"/gate/signature",schemaPath:"#/properties/gate/properties/signature/pattern",keyword:"pattern",params:{pattern: "^ed25519:[A-Za-z0-9_-]{86}$"},message:"must match pattern \""+"^ed25519:[A-Za-z0-9_-]{86}$"+"\""}];
 return false;
 }
@@ -1685,10 +1712,11 @@ validate22.errors = [{instancePath:instancePath+"/gate/signature",schemaPath:"#/
 return false;
 }
 }
-var valid1 = _errs63 === errors;
+var valid1 = _errs65 === errors;
 }
 else {
 var valid1 = true;
+}
 }
 }
 }

@@ -59,7 +59,7 @@ type Acted = {
 /** What the owner is told of a decision. */
 export type Decision = Acted & {
   readonly card: string
-  readonly outcome: 'approved' | 'rejected'
+  readonly outcome: 'approved' | 'rejected' | 'returned'
   readonly report?: readonly ForgetReport[]
   /** what may hold words made from the notes that went, as it stood on the card */
   readonly derived?: DerivedFacts
@@ -184,7 +184,7 @@ export async function decideGate(
   )
   const card = decided.entry.card.id
   if (decided.outcome === 'void') fail('GATE_STALE', { card, field: decided.field })
-  if (decided.outcome === 'rejected') return { card, outcome: 'rejected' }
+  if (decided.outcome !== 'approved') return { card, outcome: decided.outcome }
   const { forgotten } = decided.value
   const { facts } = decided.entry.card
   const report = forgotten === undefined ? {} : { report: await finishForgetting(context.store, forgotten) }
@@ -198,7 +198,7 @@ function toldOf(decided: Decided<Acted>) {
   const told = { home: card.home, kind: card.kind, card: card.id, digest: cardDigest(card), outcome: decided.outcome }
   if (decided.outcome === 'void') return { ...told, field: decided.field }
   const { approval } = decided
-  if (decided.outcome === 'rejected') return { ...told, approval }
+  if (decided.outcome !== 'approved') return { ...told, approval }
   const { forgotten, forgotten_at: _, ...acted } = decided.value
   return { ...told, approval, ...acted, ...(forgotten === undefined ? {} : { forgotten: forgotten.length }) }
 }

@@ -67,7 +67,10 @@ export function checkClean(tx: Transaction, context: Context): void {
   if (!isSession(context)) return
   const isGated = context.principal.lease?.gates?.includes('mint') === true
   if (isGated || labelOfSession(context, tx).integrity === 'external')
-    fail('DENIED', { reason: 'this is for the owner to do: its session has read from outside, or asks a person' })
+    fail('DENIED', {
+      reason: 'left_to_the_owner',
+      because: isGated ? 'its lease asks a person' : 'its session has read from outside',
+    })
 }
 
 /**
