@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { LIMITS, until, type Grant } from '@csb/core'
 import { grantHash, isRevoked, signRevocation, trust } from '@csb/authority'
 import { startJobs } from '../src/index.ts'
-import { handedFooting, refreshStatuses, whileHeld } from '../src/revocation/freshness.ts'
+import { answerStatus, handedFooting, refreshStatuses, whileHeld } from '../src/revocation/freshness.ts'
 import { HOUR, NOW, attach, codeOf, createHouse, type House } from './house.ts'
 import { speak, threeNodes, type Cast } from './three-nodes.ts'
 
@@ -80,6 +80,28 @@ describe('L1.3 a revocation follows the grant', () => {
     onTestFinished(() => jobs.stop())
     cast.network.back(cast.speaker.key.did)
     await until(() => isRevoked(cast.speaker.store.view(), grantHash(cast.grant)), 30_000, 'the speaker has heard')
+  })
+
+  test('a key that is named again and again is answered once, and of many the first few only', async () => {
+    const { nas, speaker } = await stage()
+    let signed = 0
+    const counting: typeof nas.key = {
+      ...nas.key,
+      sign: (bytes) => {
+        signed++
+        return nas.key.sign(bytes)
+      },
+    }
+    const answered = (asked: unknown) => answerStatus({ ...nas.parts, key: counting }, asked)
+    const own = nas.key.did
+    expect(await answered([own, own, own, own, own])).toHaveLength(1)
+    expect(signed).toBe(1)
+    expect(await answered(Array.from({ length: 10_000 }, () => own))).toHaveLength(1)
+    expect(signed).toBe(2)
+    // those after the fifth are not looked at
+    expect(await answered([1, 'x', null, speaker.key.did, {}, own])).toEqual([])
+    expect(await answered('x')).toEqual([])
+    expect(signed).toBe(2)
   })
 
   test('a word on revocation is answered to whoever asks, and is not recorded', async () => {

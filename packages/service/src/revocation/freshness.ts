@@ -3,7 +3,7 @@
  * younger ones while something rests on them.
  * @clause L1.3
  */
-import { deadline, delay, isNodeError, type Grant, type Status } from '@csb/core'
+import { LIMITS, deadline, delay, isNodeError, type Grant, type Status } from '@csb/core'
 import {
   checkFresh,
   effectiveNow,
@@ -39,11 +39,15 @@ export async function statusesFor(parts: Pick<Parts, 'store' | 'key' | 'clock'>,
   return (await Promise.all(known)).filter((status) => status !== undefined)
 }
 
-/** Answer a peer that asks for words on revocation. */
+/** Answer a peer that asks for words on revocation: on each key once, however often it names it, and on few of them. */
 export async function answerStatus(parts: Pick<Parts, 'store' | 'key' | 'clock'>, asked: unknown): Promise<Status[]> {
-  const dids = (Array.isArray(asked) ? asked.slice(0, 5) : []).filter((did) => typeof did === 'string')
+  const named = (Array.isArray(asked) ? (asked as readonly unknown[]).slice(0, LIMITS.chainLinks) : []).filter(
+    (did) => typeof did === 'string',
+  )
   const view = parts.store.view()
-  const known = dids.map(async (did) => (did === parts.key.did ? ownStatus(parts) : latestStatus(view, did)))
+  const known = [...new Set(named)].map(async (did) =>
+    did === parts.key.did ? ownStatus(parts) : latestStatus(view, did),
+  )
   return (await Promise.all(known)).filter((status) => status !== undefined)
 }
 
