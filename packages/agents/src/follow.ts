@@ -5,7 +5,7 @@
 import { fail } from '@csb/core'
 import type { Store } from '@csb/store'
 import { isInterrupted, isTerminal, type StreamResponse, type Task } from './a2a.ts'
-import { foldTask, readEvents, readHead } from './task-log.ts'
+import { foldTask, readEvents, readHead, type Owner } from './task-log.ts'
 
 /** Wakes those who wait for a task to change. Holds no events. */
 export type TaskBus = {
@@ -16,7 +16,7 @@ export type TaskBus = {
 }
 
 export type FollowOptions = {
-  readonly owner: string
+  readonly owner: Owner
   readonly id: string
   readonly agent?: string
   /** events after this generation, the task itself is not given; omitted: the task first, as A2A subscribe does */
@@ -88,7 +88,7 @@ export async function* followTask(store: Store, bus: TaskBus, options: FollowOpt
 export async function waitForTask(
   store: Store,
   bus: TaskBus,
-  { owner, id, signal }: { readonly owner: string; readonly id: string; readonly signal?: AbortSignal },
+  { owner, id, signal }: { readonly owner: Owner; readonly id: string; readonly signal?: AbortSignal },
 ): Promise<Task> {
   for (;;) {
     signal?.throwIfAborted()

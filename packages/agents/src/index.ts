@@ -18,7 +18,7 @@ export { createReply, endedUpdate, failureUpdate } from './reply.ts'
 export { readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'
 export { TASKS_SEND, toTasksSend } from './tasks-send.ts'
-export { hasEnded } from './task-log.ts'
+export { hasEnded, type Owner } from './task-log.ts'
 export { getTask, listTasks } from './task-query.ts'
 export {
   agentMessage,

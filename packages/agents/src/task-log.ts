@@ -38,10 +38,15 @@ export type TaskRow = Pick<TaskHead, 'agent' | 'contextId' | 'state'>
 /** An event and its number, counted from 1. */
 export type TaskEvent = { readonly generation: number; readonly event: StreamResponse }
 
+/** Did of who asks; where that key followed others, with theirs behind it: what was theirs is its own. */
+export type Owner = string | readonly [string, ...string[]]
+
+export const didsOf = (owner: Owner): readonly [string, ...string[]] => (typeof owner === 'string' ? [owner] : owner)
+
 /** @throws NOT_FOUND where there is none, or it is not `owner`'s, or not of `agent` where one is given */
-export function readHead(view: View, owner: string, id: string, agent?: string): TaskHead {
+export function readHead(view: View, owner: Owner, id: string, agent?: string): TaskHead {
   const head = view.getJson<TaskHead>(key('task', id))
-  if (head === undefined || head.owner !== owner || (agent !== undefined && head.agent !== agent))
+  if (head === undefined || !didsOf(owner).includes(head.owner) || (agent !== undefined && head.agent !== agent))
     fail('NOT_FOUND', { task: id })
   return head
 }

@@ -5,7 +5,7 @@
 import { LIMITS, fail } from '@csb/core'
 import { prefix, tail, type View } from '@csb/store'
 import { TASK_STATES, type Task, type TaskState } from './a2a.ts'
-import { foldTask, readHead, type TaskRow } from './task-log.ts'
+import { didsOf, foldTask, readHead, type Owner, type TaskRow } from './task-log.ts'
 
 /** A2A ListTasksRequest, and the agent whose tasks are asked for. Members are checked. */
 export type TaskFilter = {
@@ -34,7 +34,7 @@ export type TaskPage = {
  */
 export async function getTask(
   view: View,
-  owner: string,
+  owner: Owner,
   id: string,
   options: { readonly agent?: string; readonly historyLength?: unknown } = {},
 ): Promise<Task> {
@@ -47,24 +47,30 @@ export async function getTask(
  * @throws INVALID_INPUT with the member that is wrong
  * @clause A2A-OP-3.1.4
  */
-export async function listTasks(view: View, owner: string, filter: TaskFilter): Promise<TaskPage> {
+export async function listTasks(view: View, owner: Owner, filter: TaskFilter): Promise<TaskPage> {
   const { pageSize, after, since, status, contextId, historyLength } = checkFilter(filter)
-  const page: string[] = []
+  const found: string[] = []
   let totalSize = 0
-  let more = false
-  for await (const [k] of view.range({ prefix: prefix('taskByOwner', owner) })) {
-    const at = tail(k, 'taskByOwner', owner)
-    const row = view.getJson<TaskRow>(k)
-    if (row === undefined) continue
-    if (filter.agent !== undefined && row.agent !== filter.agent) continue
-    if (contextId !== '' && row.contextId !== contextId) continue
-    if (status !== undefined && row.state !== status) continue
-    if (Number.MAX_SAFE_INTEGER - Number(at.slice(0, 16)) < since) break
-    totalSize++
-    if (after !== undefined && at <= after) continue
-    if (page.length < pageSize) page.push(at)
-    else more = true
+  for (const did of didsOf(owner)) {
+    let own = 0
+    for await (const [k] of view.range({ prefix: prefix('taskByOwner', did) })) {
+      const at = tail(k, 'taskByOwner', did)
+      const row = view.getJson<TaskRow>(k)
+      if (row === undefined) continue
+      if (filter.agent !== undefined && row.agent !== filter.agent) continue
+      if (contextId !== '' && row.contextId !== contextId) continue
+      if (status !== undefined && row.state !== status) continue
+      if (Number.MAX_SAFE_INTEGER - Number(at.slice(0, 16)) < since) break
+      totalSize++
+      if (after !== undefined && at <= after) continue
+      // one more than a page tells that there is another
+      if (own <= pageSize) found.push(at)
+      own++
+    }
   }
+  // rows of one did are in this order as they come
+  const page = found.toSorted().slice(0, pageSize)
+  const more = found.length > pageSize
   const tasks: Task[] = []
   for (const at of page) {
     const task = trimHistory(await foldTask(view, readHead(view, owner, at.slice(17))), historyLength)

@@ -1,8 +1,8 @@
 /**
  * Tasks of attached agents, with the semantics of A2A 1.0.1: made by a message, changed by events, ended once.
  *
- * A task belongs to who sent its first message; to anybody else it does not exist, and neither does its
- * context. A message id works once per owner and agent: the same message again gives the same task. An ended
+ * A task belongs to who sent its first message, by that key or one that followed it; to anybody else it does not exist,
+ * and neither does its context. A message id works once per owner and agent: the same message again gives the same task. An ended
  * task never changes. Running the agent is not done here.
  * @clause A2A-004
  */
@@ -18,11 +18,21 @@ import {
   type Task,
   type TaskState,
 } from './a2a.ts'
-import { foldTask, openHeads, readHead, stageFirst, stageNext, stampTask, type TaskHead } from './task-log.ts'
+import {
+  didsOf,
+  foldTask,
+  openHeads,
+  readHead,
+  stageFirst,
+  stageNext,
+  stampTask,
+  type Owner,
+  type TaskHead,
+} from './task-log.ts'
 
 export type MessageInput = {
-  /** did of the sender */
-  readonly owner: string
+  /** the sender */
+  readonly owner: Owner
   /** id of the attached agent */
   readonly agent: string
   /** A2A Message JSON, not yet checked */
@@ -71,7 +81,16 @@ export async function createTask(
   checkReferences(tx, owner, message)
   const contextId = claimContext(tx, owner, message.contextId ?? '', now)
   const id = newId('task', now)
-  const head: TaskHead = { id, owner, agent, contextId, generation: 1, state: 'TASK_STATE_SUBMITTED', statusAt: now }
+  const [did] = didsOf(owner)
+  const head: TaskHead = {
+    id,
+    owner: did,
+    agent,
+    contextId,
+    generation: 1,
+    state: 'TASK_STATE_SUBMITTED',
+    statusAt: now,
+  }
   const task: Task = {
     id,
     contextId,
@@ -140,7 +159,7 @@ export function appendTaskEvent(
  */
 export async function cancelTask(
   tx: Transaction,
-  owner: string,
+  owner: Owner,
   id: string,
   now: number,
   agent?: string,
@@ -187,8 +206,10 @@ const statusOf = (
 })
 
 /** The same message again is answered with its task; another one under the same id is refused. */
-async function findSeen(view: View, owner: string, agent: string, message: Message): Promise<Accepted | undefined> {
-  const seen = view.getJson<Seen>(seenKey(owner, agent, message))
+async function findSeen(view: View, owner: Owner, agent: string, message: Message): Promise<Accepted | undefined> {
+  const seen = didsOf(owner)
+    .map((did) => view.getJson<Seen>(seenKey(did, agent, message)))
+    .find((one) => one !== undefined)
   if (seen === undefined) return undefined
   if (seen.digest !== digestOf(canonicalize(message))) fail('REPLAYED', { messageId: message.messageId })
   const head = readHead(view, owner, seen.task)
@@ -204,14 +225,15 @@ const seenKey = (owner: string, agent: string, message: Message): string =>
   key('taskByMessage', owner, agent, message.messageId)
 
 /** A context is made by its first message and belongs to who sent it. */
-function claimContext(tx: Transaction, owner: string, asked: string, now: number): string {
+function claimContext(tx: Transaction, owner: Owner, asked: string, now: number): string {
+  const dids = didsOf(owner)
   const contextId = asked === '' ? newId('context', now) : asked
   const known = tx.getJson<{ owner: string }>(key('taskContext', contextId))
-  if (known !== undefined && known.owner !== owner) fail('NOT_FOUND', { contextId })
-  if (known === undefined) tx.putJson(key('taskContext', contextId), { owner })
+  if (known !== undefined && !dids.includes(known.owner)) fail('NOT_FOUND', { contextId })
+  if (known === undefined) tx.putJson(key('taskContext', contextId), { owner: dids[0] })
   return contextId
 }
 
-function checkReferences(view: View, owner: string, message: Message): void {
+function checkReferences(view: View, owner: Owner, message: Message): void {
   for (const id of message.referenceTaskIds ?? []) readHead(view, owner, id)
 }

@@ -278,6 +278,32 @@ describe('reading', () => {
     expect((await listTasks(own.view(), owner, { agent: 'other' })).totalSize).toBe(0)
   })
 
+  test('several dids that one owner has had are read as one: the same pages, and nothing of others', async () => {
+    const own = await temporaryStore()
+    const dids = [createKeyPair().did, createKeyPair().did, createKeyPair().did] as const
+    const ids: string[] = []
+    for (let n = 0; n < 11; n++) {
+      clock.advance(n % 3 === 0 ? 0 : 1_000)
+      ids.push((await create(say(`n${n}`), dids[n % 3] ?? dids[0], 'echo', own)).task.id)
+    }
+    await create(say('other'), stranger, 'echo', own)
+    for (const pageSize of [1, 2, 4, 11, 50]) {
+      const seen: string[] = []
+      let pageToken = ''
+      do {
+        const page = await listTasks(own.view(), dids, { pageSize, pageToken })
+        expect(page.totalSize).toBe(11)
+        expect(page.tasks.length).toBeLessThanOrEqual(pageSize)
+        seen.push(...page.tasks.map(({ id }) => id))
+        pageToken = page.nextPageToken
+      } while (pageToken !== '')
+      expect(seen.toSorted()).toEqual(ids.toSorted())
+      const times = seen.map((id) => Number(id.split('_')[1]))
+      expect(times).toEqual(times.toSorted((a, b) => b - a))
+    }
+    expect((await listTasks(own.view(), [dids[1]], {})).totalSize).toBe(4)
+  })
+
   test.each([
     { pageSize: 0 },
     { pageSize: 101 },

@@ -22,6 +22,7 @@ export {
   inOrder,
   isSameOwner,
   isTrustedOwner,
+  keysUntil,
   listKeyStatements,
   recoveryDigest,
   recoveryOf,

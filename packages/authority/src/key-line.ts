@@ -76,6 +76,22 @@ export const currentKey = (view: View, did: string): string => followers(view, d
 /** A key and those that followed it, in order. */
 export const keysSince = (view: View, did: string): readonly string[] => [did, ...followers(view, did)]
 
+/** A key and those that it followed, the latest first. */
+export function keysUntil(view: View, did: string): readonly [string, ...string[]] {
+  const found: [string, ...string[]] = [did]
+  for (const one of found)
+    for (const old of precedingOf(view, one)) {
+      // a recovery may have led elsewhere since
+      const isBefore = stepFrom(view, old)?.new === one && !found.includes(old)
+      if (isBefore && found.length <= MOST_CHANGES) found.push(old)
+    }
+  return found
+}
+
+/** Dids of keys that were said to be followed by that one. */
+export const precedingOf = (view: View, did: string): readonly string[] =>
+  view.getJson<readonly string[]>(key('keyStatement', did, 'before')) ?? []
+
 /** True for the owner's first key and each that followed it. What each of them may still have said {@link isVoid} tells. */
 export const isKeyOf = (view: View, owner: string, did: string): boolean =>
   owner === did || followers(view, owner).includes(did)
@@ -108,7 +124,7 @@ export async function listKeyStatements(view: View): Promise<KeyStatement[]> {
   for await (const [fullKey] of view.range({ prefix: prefix('keyStatement') })) {
     const [did = '', kind] = tail(fullKey, 'keyStatement').split('/')
     if (kind === 'compromise') found.push(...compromisesOf(view, did))
-    else found.push(view.getJson<KeyStatement>(fullKey) as KeyStatement)
+    else if (kind !== 'before') found.push(view.getJson<KeyStatement>(fullKey) as KeyStatement)
   }
   return inOrder(found)
 }

@@ -15,6 +15,7 @@ import {
   changeAt,
   isKeyOf,
   keysSince,
+  precedingOf,
   recoveryAt,
   recoveryDigest,
   recoveryOf,
@@ -178,6 +179,9 @@ async function drop(tx: Transaction, dids: readonly string[], now: number): Prom
 export function carryAlong(tx: Transaction, did: string): void {
   let before = did
   for (const next of keysSince(tx, did).slice(1)) {
+    const preceding = precedingOf(tx, next)
+    if (!preceding.includes(before) && preceding.length < MOST_CHANGES)
+      tx.putJson(key('keyStatement', next, 'before'), [...preceding, before])
     const entry = trusted(tx, before)
     if (entry !== undefined && trusted(tx, next) === undefined) trust(tx, { ...entry, did: next, after: before })
     const recovery = recoveryAt(tx, before)

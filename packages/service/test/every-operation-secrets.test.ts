@@ -59,7 +59,12 @@ async function plant(world: World): Promise<Plants> {
   await write('runs/zqbranch', 'drafts/a.md', 'another draft', 'public:owner')
   await house.owned('files.snapshot', { name: 'zqsnapshot', of: 'runs/x' })
   await house.store.transact((tx) =>
-    changeRef(tx, house.home, { name: 'refs/tags/zqtag', from: null, to: commit }, { now: clock.now(), outside: false }),
+    changeRef(
+      tx,
+      house.home,
+      { name: 'refs/tags/zqtag', from: null, to: commit },
+      { now: clock.now(), outside: false },
+    ),
   )
   await write('runs/zqgonebranch', 'drafts/a.md', 'gone', 'public:owner')
   await house.owned('files.removeBranch', { branch: 'runs/zqgonebranch' })

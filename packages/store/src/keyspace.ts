@@ -63,8 +63,8 @@ export const TABLES = {
   /** grant hash of a single delegation -> JSON where it was used (authority) */
   used: 'au',
   /**
-   * did / `change`, `recovery` or `compromise` -> JSON what its owner said of that key (authority); digest of a recovery key
-   * / `replaced` -> JSON what put another one in its place
+   * did / `change`, `recovery` or `compromise` -> JSON what its owner said of that key; did / `before` -> JSON dids of keys
+   * that it followed; digest of a recovery key / `replaced` -> JSON what put another one in its place (authority)
    */
   keyStatement: 'ak',
   /** did -> JSON trusted origin or peer: petname, ceiling, clearance (authority) */

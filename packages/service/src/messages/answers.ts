@@ -1,6 +1,7 @@
 /** A2A requests to an agent of this node, by method: the same for a caller at a door and for an envelope. */
 import { deadline, fail } from '@csb/core'
 import { TASKS_SEND, followTask, getTask, listTasks, toTasksSend, waitForTask, type JsonObject } from '@csb/agents'
+import { keysUntil } from '@csb/authority'
 import { acceptMessage, cancelRun, type Arrival } from './messages.ts'
 import type { Context } from '../operation.ts'
 
@@ -19,8 +20,9 @@ export const isStreaming = (method: string): boolean =>
  * @throws UNSUPPORTED_OPERATION, and whatever the method throws
  */
 export async function answer(context: Context, arrival: Arrival): Promise<unknown> {
-  const { owner, agent, body, request } = arrival
+  const { agent, body, request } = arrival
   const { params } = request
+  const owner = keysUntil(context.view, arrival.owner)
   switch (request.method) {
     case 'SendMessage': {
       const { task } = await acceptMessage(context, arrival)
@@ -42,8 +44,9 @@ export async function answer(context: Context, arrival: Arrival): Promise<unknow
 
 /** A stream of A2A StreamResponse. */
 export async function* answerStream(context: Context, arrival: Arrival): AsyncGenerator<unknown> {
-  const { owner, agent, request } = arrival
+  const { agent, request } = arrival
   const { store, runs, signal } = context
+  const owner = keysUntil(context.view, arrival.owner)
   if (request.method === 'SubscribeToTask') {
     yield* followTask(store, runs.bus, { owner, id: idOf(request.params), agent, signal })
     return
@@ -56,7 +59,8 @@ export async function* answerStream(context: Context, arrival: Arrival): AsyncGe
 async function settled(context: Context, { owner, until }: Arrival, id: string): Promise<void> {
   const left = until === undefined ? BLOCKING_MS : until - context.clock.now() - ANSWERING_MS
   const signal = deadline(Math.max(0, Math.min(BLOCKING_MS, left)), context.signal)
-  await waitForTask(context.store, context.runs.bus, { owner, id, signal }).catch((error: unknown) => {
+  const dids = keysUntil(context.view, owner)
+  await waitForTask(context.store, context.runs.bus, { owner: dids, id, signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
 }

@@ -15,12 +15,14 @@ import {
   type Accepted,
   type AttachedAgent,
   type JsonObject,
+  type Owner,
   type Request,
   type TaskUpdate,
 } from '@csb/agents'
 import {
   isAtMost,
   isScopeWithin,
+  keysUntil,
   meet,
   storeGrant,
   trusted,
@@ -70,7 +72,7 @@ export async function acceptMessage(context: Context, arrival: Arrival): Promise
   const { accepted, standing, refusal } = await context.write(
     async (tx) => {
       const judged = await judge(tx, context, arrival)
-      const input = { owner: arrival.owner, agent: agent.id, message, now: clock.now() }
+      const input = { owner: keysUntil(tx, arrival.owner), agent: agent.id, message, now: clock.now() }
       const isFollowUp = typeof message?.['taskId'] === 'string' && message['taskId'] !== ''
       const task = await (isFollowUp ? continueTask(tx, input) : createTask(tx, input))
       const reason = task.duplicate ? undefined : refusalOf(context, agent, arrival, judged)
@@ -116,8 +118,9 @@ const isDocumented = (outcome: Outcome): outcome is Authorized =>
   outcome.kind === 'accepted' && outcome.chain.length > 0
 
 /** Runs wait for their turn, but not without number, and no sender takes all the room. @throws BUSY */
-function checkRoom({ runs }: Context, owner: string): void {
-  const own = [...runs.active.values()].filter((run) => run.owner === owner).length
+function checkRoom({ runs, view }: Context, owner: string): void {
+  const dids = keysUntil(view, owner)
+  const own = [...runs.active.values()].filter((run) => dids.includes(run.owner)).length
   if (runs.active.size >= LIMITS.agentRunsWaiting || own >= LIMITS.agentRunsPerSender) {
     fail('BUSY', { waiting: runs.active.size, yours: own })
   }
@@ -257,7 +260,7 @@ function summaryOf(outcome: Outcome): Readonly<Record<string, unknown>> {
 }
 
 /** End a task at its owner's wish, and its run with it. */
-export async function cancelRun(context: Context, owner: string, agent: string, id: string) {
+export async function cancelRun(context: Context, owner: Owner, agent: string, id: string) {
   const task = await context.write(
     (tx) => cancelTask(tx, owner, id, context.clock.now(), agent),
     (done) => ({ task: done.id, canceled: isTerminal(done.status.state) }),
