@@ -1,8 +1,9 @@
 /**
  * Taking in what a session brought, within the right of who brought it: tombstones first, then notes, then what is
- * to be let go of. The right to write at all is the session's to ask; here each single note is looked at. Of labels only
- * a node of the owner is believed: what anybody else brings is from outside, and makes no label less strict.
- * @clause L1.7, L4.2, L4.3
+ * to be let go of. The right to write at all is the session's to ask; here each single note is looked at. Only a node of
+ * the owner is believed in what takes a card of the owner: what anybody else brings is from outside, makes no label less
+ * strict, and makes nothing forgotten or let go of on a node of the owner.
+ * @clause L1.7, L3.4, L4.2, L4.3
  */
 import { EVERY_TAG, type Clearance } from '@csb/core'
 import { applyTombstones, isVisible, putRemembered } from '@csb/guard'
@@ -35,7 +36,7 @@ export const standingOf = (seen: Clearance | undefined, ofOwner: boolean): Stand
  * Stage one page of what came.
  * @returns how many of them were new here, and the head of the branch `memory` where it moved
  * @throws MALFORMED, DENIED for a tombstone that is none or is not of this home
- * @clause L1.7, L3.2, L4.2, L4.3
+ * @clause L1.7, L3.2, L3.4, L4.2, L4.3
  */
 export async function takeArrival(
   tx: Transaction,
@@ -45,7 +46,9 @@ export async function takeArrival(
   const { home } = words
   let count = 0
   let commit: string | undefined
-  const tombstones = arrival.tombstones.filter((tombstone) => mayForget(tx, home, seen, tombstone))
+  const standing = standingOf(seen, ofOwner)
+  const isDoubted = standing.from === 'other' && ofOwner
+  const tombstones = isDoubted ? [] : arrival.tombstones.filter((one) => mayForget(tx, home, seen, one))
   if (tombstones.length > 0) {
     const done = await applyTombstones(tx, { ...words, tombstones })
     count += done.applied.length
@@ -53,12 +56,12 @@ export async function takeArrival(
   }
   const notes = arrival.notes.filter(({ entry }) => mayChange(tx, home, seen, entry.id))
   if (notes.length > 0) {
-    const standing = { ...standingOf(seen, ofOwner), node }
-    const done = putRemembered(tx, { ...words, notes, standing, message: `take in ${notes.length} notes` })
+    const receiving = { ...standing, node }
+    const done = putRemembered(tx, { ...words, notes, standing: receiving, message: `take in ${notes.length} notes` })
     count += done.applied.length
     if (done.applied.length > 0) commit = done.commit
   }
-  const gone = arrival.gone.filter((id) => mayChange(tx, home, seen, id))
+  const gone = isDoubted ? [] : arrival.gone.filter((id) => mayChange(tx, home, seen, id))
   if (gone.length > 0) {
     const done = removeNotes(tx, { ...words, ids: gone, message: `drop ${gone.length} notes` })
     count += done.removed.length

@@ -205,4 +205,26 @@ describe('a peer that is no node of the owner', () => {
     await sync(nas, laptop, OWN)
     expect(laptop.note(id).label.level).toBe('private')
   })
+
+  test('L1.7, L3.4 makes nothing forgotten or let go of on a node of the owner: that takes a card there', async () => {
+    const [kept, told] = [await nas.create('kept', 'trusted:owner'), await nas.create('told', 'trusted:owner')]
+    await sync(nas, friend, WRITER)
+    await friend.forget(kept)
+    // as it withdraws what the other side may not see
+    const hidden: Between = { ...WRITER, ofLeft: { clearance: { level: 'public', tags: [] }, mayWrite: true } }
+    await friend.rewrite(told, 'better')
+    await sync(nas, friend, hidden)
+    await sync(nas, friend, WRITER)
+    expect([kept, told].map((id) => nas.note(id).entry.content)).toEqual(['kept', 'better'])
+    expect(await nas.tombstones()).toEqual([])
+    await sync(nas, laptop, OWN)
+    expect(await ids(laptop)).toEqual([kept, told].sort())
+    // nor by way of the other one
+    await sync(laptop, friend, WRITER)
+    expect(await laptop.tombstones()).toEqual([])
+    // to delete softly what it may write is its right, and can be taken back
+    await friend.softDelete(told)
+    await sync(nas, friend, WRITER)
+    expect(nas.note(told).deletedAt).not.toBeNull()
+  })
 })
