@@ -61,7 +61,7 @@ export const branchesText = ({ branches, more_branches: more }: Derived): string
 export const peersText = ({ handed }: Derived): string => handed.map(({ did, name }) => quoted(name, did)).join(', ')
 
 function mintLines({ nas }: Card, facts: Facts<'mint'>, most: number): string[] {
-  const { operation, to, from, lease, token, parent, tainted_by: tainted, document } = facts
+  const { operation, to, from, lease, token, parent, under, tainted_by: tainted, document } = facts
   return [
     t('gate.mint', { operation: inline(operation), to: partyText(to), time: timeText(facts) }),
     ...(from === null ? [] : [t('gate.mint.from', { from: partyText(from), document: inline(document ?? '-') })]),
@@ -69,6 +69,14 @@ function mintLines({ nas }: Card, facts: Facts<'mint'>, most: number): string[] 
     grantText(nas, facts),
     ...(lease === null ? [t('gate.mint.no-lease')] : [t('gate.mint.lease'), ...leaseLines(lease).map(indented)]),
     t('gate.mint.parent', { parent: inline(parent) }),
+    ...under.map(({ from: by, to: whom, level }) =>
+      t('gate.granted', {
+        from: quoted(by.name, by.did),
+        to: quoted(whom.name, whom.did),
+        level: inline(level),
+        revoked: '',
+      }),
+    ),
     ...workLines(facts, most),
     tainted.reads.length === 0 ? t('gate.mint.read-nothing') : t('gate.mint.read-by', { label: inline(tainted.label) }),
     ...tainted.reads.map(({ path, label }) => t('gate.mint.read', { path: quote(path), label: inline(label) })),

@@ -114,6 +114,7 @@ function reviewOf(next: () => string, kind: 'merge' | 'forget' | 'mint'): Review
       expires_at: null,
       token: true,
       parent: next(),
+      under: [{ from: party(next()), to: party(next()), level: next() }],
       document: next(),
       tainted_by: { label: next(), more: true, reads: [{ home: next(), path: next(), oid: next(), label: next() }] },
       wish: next(),

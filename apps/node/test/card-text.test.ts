@@ -244,6 +244,7 @@ describe('the card of a forgetting and of a minting', () => {
         expires_at: null,
         token: true,
         parent: `sha256:${'a'.repeat(64)}`,
+        under: [{ from: { name: 'Ada', did: DID }, to: { name: 'nas\u200B', did: DID }, level: 'request' }],
         document: null,
         wish: `sha256:${'b'.repeat(64)}`,
         tainted_by: {
@@ -263,7 +264,7 @@ describe('the card of a forgetting and of a minting', () => {
       '           budget   calls=7\n',
       'level request, scope "lease"\nhonoured   by this node\npassed on  1 time at most\ntask       any',
       'token      one that acts under it at this node',
-      `under      sha256:${'a'.repeat(64)}`,
+      `under      sha256:${'a'.repeat(64)}\n           "Ada" (…${DID.slice(-8)}) granted "nas\\u{200b}" (…${DID.slice(-8)}), request`,
       '"a\\u{2066}.md"  private:external',
       'and more',
     ])

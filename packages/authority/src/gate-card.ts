@@ -280,7 +280,8 @@ function namesOn(asker: GateAsker, makers: readonly CardMaker[], facts: GateFact
     const { name = null, did = null } = actor ?? {}
     return name === null ? [] : [{ name, did }]
   })
-  const given = facts?.kind === 'mint' ? [facts.to, ...(facts.from === null ? [] : [facts.from])] : []
-  const all = [asker, ...made, ...given].map(({ name, did }) => ({ name, did }))
+  const given =
+    facts?.kind === 'mint' ? [facts.to, facts.from, ...facts.under.flatMap(({ from, to }) => [from, to])] : []
+  const all = [asker, ...made, ...given.filter((one) => one !== null)].map(({ name, did }) => ({ name, did }))
   return [...new Map(all.map((one) => [canonicalize(one), one])).values()]
 }

@@ -3,9 +3,10 @@
  * for what this is read from. By the record and the grants of this node, never by what commits or agents say.
  * @clause L1.7
  */
-import { canonicalize, formatLabel, joinLabels, parseLabel, type Lease } from '@csb/core'
+import { canonicalize, formatLabel, joinLabels, parseLabel, type Grant, type Lease } from '@csb/core'
 import type { View } from '@csb/store'
 import { witnessState } from './checkpoints.ts'
+import type { GrantLink } from './gate-plan.ts'
 import { leaseOf } from './grant.ts'
 import { recordAt, recordOfCommit } from './record.ts'
 import type { RecordHeader } from './record-row.ts'
@@ -26,13 +27,13 @@ export type GateAsker = {
   readonly door: string
 }
 
-export type Named = { readonly name: string; readonly did: string }
+export type Named = GrantLink['from']
 
 export type CardLease = {
   readonly hash: string
   readonly revoked: boolean
   /** root first; empty where the grants are not kept here */
-  readonly chain: readonly { readonly from: Named; readonly to: Named; readonly level: string }[]
+  readonly chain: readonly GrantLink[]
   readonly lease: Lease | null
   /** ms since epoch; null: until revoked */
   readonly expires_at: number | null
@@ -74,18 +75,23 @@ const OUTSIDE = 8
 export function cardLease(view: View, hash: string): CardLease {
   const chain = storedChain(view, hash) ?? []
   const leaf = chain.at(-1)
-  const named = (name: string, did: string): Named => ({ name: trusted(view, did)?.name ?? name, did })
   return {
     hash,
     revoked: isRevoked(view, hash),
-    chain: chain.map(({ delegation }) => ({
-      from: named(delegation.grantor, delegation.grantor_key),
-      to: named(delegation.grantee, delegation.grantee_key),
-      level: delegation.level,
-    })),
+    chain: linksOf(view, chain),
     lease: leaf === undefined ? null : leaseOf(leaf),
     expires_at: leaf?.delegation.expires_at ?? null,
   }
+}
+
+/** Grants as a card tells them, with the owner's own names for keys that have one. */
+export function linksOf(view: View, chain: readonly Grant[]): GrantLink[] {
+  const named = (name: string, did: string): Named => ({ name: trusted(view, did)?.name ?? name, did })
+  return chain.map(({ delegation }) => ({
+    from: named(delegation.grantor, delegation.grantor_key),
+    to: named(delegation.grantee, delegation.grantee_key),
+    level: delegation.level,
+  }))
 }
 
 /** Who made the commits: by the record of this node, never by what the commits say of themselves. */

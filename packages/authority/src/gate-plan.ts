@@ -56,6 +56,13 @@ export type MintGrant = {
   readonly max_age_ms: number
 }
 
+/** One grant of a chain. */
+export type GrantLink = {
+  readonly from: { readonly name: string; readonly did: string }
+  readonly to: { readonly name: string; readonly did: string }
+  readonly level: string
+}
+
 /** Work that goes to another node with a grant. The notes that go along are the changes of the card. */
 export type MintWork = {
   readonly agent: string
@@ -89,6 +96,8 @@ export type MintFacts = {
   readonly token: boolean
   /** hash of the grant it hangs under */
   readonly parent: string
+  /** that grant and those above it, root first, by the owner's own names for keys that have one */
+  readonly under: readonly GrantLink[]
   /** hash of the grant, where it came signed */
   readonly document: string | null
   /** what taints the session that asks */

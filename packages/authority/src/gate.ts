@@ -20,6 +20,7 @@ import {
 } from './gate-card.ts'
 import { standingLease, type GateAsker, type Named } from './gate-people.ts'
 import type { GateChange } from './gate-risks.ts'
+import { compromisesOf } from './key-line.ts'
 import { refuse } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { consumeNonce, isReplayed } from './replay.ts'
@@ -155,7 +156,10 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
   const { id, node, now, decision } = deciding
   const entry = getCard(tx, id)
   const time = effectiveNow(tx, now)
-  const approval = readApproval(deciding.approval, { node, owner: entry.card.owner.did, now: time, decision })
+  const { did: owner } = entry.card.owner
+  const approval = readApproval(deciding.approval, { node, owner, now: time, decision })
+  // a key that is said to be in other hands says nothing here any more, before another one follows it too
+  if (compromisesOf(tx, owner).length > 0) refuse('revoked', { field: 'approver' })
   if (entry.state === 'void') fail('GATE_STALE', { card: id, field: entry.field })
   if (entry.state !== 'open') refuse('already_used', { field: 'card', card: id, state: entry.state })
   const { approver: holder, nonce, expires_at } = approval.gate

@@ -116,7 +116,7 @@ export { signApproval, type Decision } from './approval.ts'
 export { madeAfterReading } from './derived.ts'
 export { isLowered, policyDigest, type GateChange, type Risk } from './gate-risks.ts'
 export { cardDigest, changesDigest, type Card, type GateKind, type GateSubject } from './gate-card.ts'
-export type { CardLease, CardMaker } from './gate-people.ts'
+export { linksOf, type CardLease, type CardMaker } from './gate-people.ts'
 export { hexOf, type DerivedFacts, type ForgetFacts, type MintFacts } from './gate-plan.ts'
 export { grownTaint, inheritTaint, isExternal, taintLease, taintOf } from './taint.ts'
 export {

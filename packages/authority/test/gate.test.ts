@@ -17,7 +17,9 @@ import {
   policyDigest,
   revoke,
   signApproval,
+  signCompromise,
   signRevocation,
+  takeKeyStatement,
   trust,
   grantHash,
   type Card,
@@ -108,6 +110,17 @@ describe('an approval', () => {
     expect(await decided(store, signed(card, 'approve', owner, now), card, { now, subject })).toMatchObject(
       STALE('lease'),
     )
+  })
+
+  test("attack 30: the owner's key is said to be in other hands: it decides nothing, and the card stays", async () => {
+    const { store, card } = await stand()
+    await store.transact((tx) => takeKeyStatement(tx, signCompromise(owner.did, NOW, owner), NOW))
+    for (const decision of ['approve', 'reject'] as const)
+      await expect(decided(store, signed(card, decision), card, { decision })).rejects.toMatchObject(
+        refusal('revoked', { field: 'approver' }),
+      )
+    expect(actsOf(store.view())).toBe(0)
+    expect(getCard(store.view(), card.id).state).toBe('open')
   })
 
   test('attack 30: a name on the card changed', async () => {

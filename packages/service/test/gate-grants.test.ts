@@ -72,6 +72,7 @@ test('attack 40: what is passed on is told with level, scope, audience, depth, t
   const card = await cardFor(pass(), aide.owned)
   expect(card.facts).toMatchObject({
     operation: 'authority.pass',
+    under: [{ from: { name: 'Ines', did: nas.owner.did }, to: { name: 'aide', did: aide.key.did }, level: 'execute' }],
     to: { name: 'friend', did: friend, known: null },
     from: null,
     grant: {
@@ -138,6 +139,7 @@ test('attack 40: a grant that is brought signed is told by what it says and who 
   const card = await cardFor(bring(), house.owned)
   expect(card.facts).toMatchObject({
     operation: 'authority.accept',
+    under: [{ from: { did: house.owner.did }, to: { name: 'builder', did: signer.did } }],
     to: { name: 'peer', did: peer, known: null },
     from: { name: 'builder', did: signer.did, known: null },
     lease: { actions: ['list'] },

@@ -177,6 +177,7 @@ describe('sync between nodes', () => {
 type Done = {
   readonly id: string
   readonly outcome: string
+  readonly text: string
   readonly code: string | null
   readonly branch?: string
   readonly withheld: string[]
@@ -235,8 +236,9 @@ describe('handoff', () => {
     const done = await offer('echo')
     const told = (await nas.records()).at(-1)
     expect(told?.effect['handoff']).toBe(done.id)
-    const summary = nas.store.view().getJson<{ text: string }>(`sh/${done.id}`)
-    const { env } = JSON.parse(summary?.text ?? '{}') as { env: Record<string, string> }
+    // what it said is answered, and kept nowhere
+    expect(nas.store.view().getJson(`sh/${done.id}`)).not.toHaveProperty('text')
+    const { env } = JSON.parse(done.text) as { env: Record<string, string> }
     expect(env).not.toHaveProperty('CSB_TOKEN')
     expect(friend.parts.runs.reads.size).toBe(0)
   })

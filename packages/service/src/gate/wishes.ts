@@ -4,9 +4,10 @@
  * is another one than was approved.
  * @clause L1.7, L3.4
  */
-import { fail, sha256Hex } from '@csb/core'
+import { fail, sha256Hex, type Grant } from '@csb/core'
 import {
   hexOf,
+  linksOf,
   taintOf,
   trusted,
   type GateChange,
@@ -21,9 +22,11 @@ import type { View } from '@csb/store'
 type Party = { readonly name: string; readonly did: string }
 
 /** It is the same as long as the same is asked for, and what is asked for is the same. */
-export type Wish = Omit<MintFacts, 'kind' | 'to' | 'from' | 'tainted_by' | 'wish'> & {
+export type Wish = Omit<MintFacts, 'kind' | 'to' | 'from' | 'under' | 'tainted_by' | 'wish'> & {
   readonly to: { readonly name: string; readonly did: string | null }
   readonly from: Party | null
+  /** what it hangs under, root first */
+  readonly chain: readonly Grant[]
   /** notes that go along, as they were when it was asked */
   readonly notes: readonly { readonly id: string; readonly oid: string; readonly sha256: string }[]
 }
@@ -44,13 +47,14 @@ export function mintSubject(
 ): GateSubject {
   const { lease = '', wish: kept = '' } = request
   const wish = JSON.parse(kept) as Wish
-  const { notes, to, from, ...asked } = wish
+  const { notes, chain, to, from, ...asked } = wish
   const known = (did: string | null) => (did === null ? null : (trusted(view, did)?.name ?? null))
   const facts: MintFacts = {
     kind: 'mint',
     ...asked,
     to: { ...to, known: known(to.did) },
     from: from === null ? null : { ...from, known: known(from.did) },
+    under: linksOf(view, chain),
     // a lease may say that a person is asked even so
     tainted_by: taintOf(view, lease) ?? CLEAN,
     wish: wishDigest(wish),

@@ -49,19 +49,15 @@ export async function giveHandoff(context: Context, input: Offer) {
       // what was lent may have ended while the peer was at work: then nothing of it comes in
       checkHeld(tx, { chain: handoff.chain as unknown as Grant[], leaseHash: grantHash(leaf) }, context.clock.now())
       const commit = checked.outcome === 'completed' ? commitResult(tx, context, handoff, checked) : undefined
-      const summary = {
+      const kept = {
         id: handoff.id,
         outcome: checked.outcome,
         code: checked.code,
-        text: checked.text,
-        withheld,
-      }
-      const done = {
-        ...summary,
         ...(commit === undefined ? {} : { branch: handoffBranch(handoff.id), commit: commit.commit }),
       }
-      tx.putJson(key('handoff', handoff.id), done)
-      return done
+      // what the peer says is made from what it got: its words stand in the branch, where they are found, and nowhere else
+      tx.putJson(key('handoff', handoff.id), kept)
+      return { ...kept, text: checked.text, withheld }
     },
     (done) => ({
       handoff: handoff.id,

@@ -82,7 +82,7 @@ export function offeringOf(context: Context, view: View, input: Offer): Offering
 }
 
 /** An offering as a card shows it: all of what goes, and nothing that changes by being asked again. */
-export function wishOf({ notes, withheld, parent, lease, ttlMs }: Offering, input: Offer): Wish {
+export function wishOf({ notes, withheld, chain, parent, lease, ttlMs }: Offering, input: Offer): Wish {
   return {
     operation: 'handoff.offer',
     to: { name: `agent ${input.agent}`, did: input.did },
@@ -108,6 +108,7 @@ export function wishOf({ notes, withheld, parent, lease, ttlMs }: Offering, inpu
     expires_at: null,
     token: false,
     parent: grantHash(parent),
+    chain,
     document: null,
   }
 }

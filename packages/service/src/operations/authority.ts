@@ -63,6 +63,7 @@ function wishOf({ principal: { chain, leaseHash }, clock, key }: Context, asked:
     expires_at: null,
     token: true,
     parent: leaseHash ?? fail('LEASE_REQUIRED'),
+    chain,
     document: null,
   }
 }
@@ -85,6 +86,7 @@ function wishOfChain(chain: readonly unknown[], token: boolean): Wish {
     expires_at: delegation.expires_at,
     token,
     parent: grantHash(parent),
+    chain: chain.slice(0, -1).map((grant) => readGrant(grant)),
     document: grantHash(leaf),
   }
 }

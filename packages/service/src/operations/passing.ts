@@ -125,6 +125,7 @@ function wishOf(chain: readonly Grant[], child: Grant, { to, ttl_ms: ttlMs }: As
     expires_at: null,
     token: false,
     parent: grantHash(chain.at(-2) ?? child),
+    chain: chain.slice(0, -1),
     document: null,
   }
 }
