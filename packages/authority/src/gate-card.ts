@@ -227,7 +227,7 @@ export function drawCard(view: View, subject: GateSubject, frame: CardFrame, nam
       firstOfLease: isFirst(view, owner, frame) ? 1 : 0,
       unwitnessed: frame.standing.witnessed === null ? 1 : 0,
       stale: frame.standing.stale.length,
-      mixedNames: shown.filter(({ name }) => isMixed(name)).length,
+      mixedNames: [...shown.map(({ name }) => name), ...branchesIn(subject)].filter(isMixed).length,
       lookalikes: lookalikes(shown, names, (did, other) => isSameOwner(view, did, other)).length,
       facts,
     }),
@@ -273,6 +273,9 @@ function isFirst(view: View, owner: string, { asker, known }: CardFrame): boolea
   if (asker.lease === null || (asker.did !== null && isSameOwner(view, owner, asker.did))) return false
   return !known.includes(standingLease(view, asker.lease))
 }
+
+/** Names of branches; of other cards the target stands in the list of changes. */
+const branchesIn = ({ kind, target, source }: GateSubject): string[] => (kind === 'merge' ? [target, source] : [])
 
 /** Names that somebody else may have chosen, each with its key. */
 function namesOn(asker: GateAsker, makers: readonly CardMaker[], facts: GateFacts | undefined): NameOnCard[] {

@@ -219,6 +219,8 @@ describe('names', () => {
     await store.transact((tx) => trust(tx, { did: agent.did, name: '若兰 🌸', ceiling: 'request' }))
     expect(risksOf(await opened(store))).toEqual([])
     expect(await named('p\u0430ypal', 'laptop')).toEqual(['name-in-mixed-letters'])
+    const into = await opened(store, subjectOf({ target: 'm\u0430in' }))
+    expect(risksOf(into)).toEqual(['name-in-mixed-letters'])
   })
 
   test('attack 30: a name that begins to look like another one voids the card', async () => {

@@ -243,6 +243,13 @@ describe('attack 40: the card of work that would go to another node', () => {
     expect(network.heard).toEqual([])
   })
 
+  test('attack 32: words that no document can hold are refused, and open no card', async () => {
+    const { network, nas, offer } = await stage()
+    expect(await codeOf(offer({ text: 'a\uD800b' }))).toBe('INVALID_INPUT')
+    expect(await nas.owned('gate.list', { all: true })).toEqual({ items: [] })
+    expect(network.heard).toEqual([])
+  })
+
   test('attack 40: a note from outside that goes along taints the session that hands it', async () => {
     const { nas, friend } = await stage()
     const clean = await holdingIn(nas, { ...LEASE, labels_max: 'private' })
