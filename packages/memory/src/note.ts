@@ -62,6 +62,10 @@ export const clockOf = ({ clock, label }: Pick<Note, 'clock' | 'label'>): LabelC
 /** The same in its one spelling; undefined where nobody changed it. */
 export const spellClock = (note: Pick<Note, 'clock' | 'label'>): string | undefined => formatClock(clockOf(note))
 
+/** The latest reading in a note: of its words, or of a change of its label. */
+export const latestIn = ({ hlc, clock }: Note): string =>
+  Object.values(clock?.changes ?? {}).reduce((last, { at }) => (at > last ? at : last), hlc)
+
 /** The note under a clock, and under the label that it comes to. */
 export function underClock({ clock: _before, ...note }: Note, clock: LabelClock): Note {
   const label = labelOfClock(clock)

@@ -10,7 +10,7 @@ import { key, type Transaction } from '@csb/store'
 import { isAhead, nextHlc, observeHlc } from './hlc.ts'
 import { isSameClock, parseClock, plainClock } from './label-clock.ts'
 import { OWNERS, mergeStamps, raised, taken, type Stamp, type Standing } from './merge-notes.ts'
-import { clockOf, parseNote, renderNote, underClock, type Note } from './note.ts'
+import { clockOf, latestIn, parseNote, renderNote, underClock, type Note } from './note.ts'
 import { dropState, getState, oidOf, putState, stateOf, type NoteState } from './states.ts'
 
 /** Which home, and what its commit says of itself. */
@@ -146,10 +146,7 @@ function commitOrHead(
 }
 
 /** The latest reading in a note that is believed. */
-function latestOf({ hlc, clock }: Note, { from }: Standing): string {
-  const changes = from === 'owner' ? Object.values(clock?.changes ?? {}) : []
-  return changes.reduce((last, { at }) => (at > last ? at : last), hlc)
-}
+const latestOf = (note: Note, { from }: Standing): string => (from === 'owner' ? latestIn(note) : note.hlc)
 
 const stampOf = (note: Note): Stamp => ({ hlc: note.hlc, actor: note.actor, clock: clockOf(note) })
 

@@ -8,7 +8,7 @@ import { formatLabel, fromUtf8, isNodeError, type Memory } from '@csb/core'
 import { getHome, getRef, listFiles, MEMORY, readBlob } from '@csb/files'
 import { key, prefix, type Transaction, type View } from '@csb/store'
 import { observeHlc } from './hlc.ts'
-import { parseNote, spellClock, type Note } from './note.ts'
+import { latestIn, parseNote, spellClock, type Note } from './note.ts'
 import { notePath, NOTES_FOLDER } from './paths.ts'
 
 /** What the index knows of a note. */
@@ -100,7 +100,7 @@ export async function rebuildIndex(tx: Transaction, home: string): Promise<numbe
     const note = readOr(() => parseNote(readBlob(tx, home, oid)), 'MALFORMED')
     if (note === undefined || notePath(note.entry.id) !== path) continue
     putState(tx, home, stateOf(note, oid), undefined)
-    observeHlc(tx, note.hlc)
+    observeHlc(tx, latestIn(note))
     count++
   }
   return count

@@ -7,7 +7,7 @@ import { parseClock, plainClock } from '../src/label-clock.ts'
 import { parseNote, renderNote, spellClock, type Note } from '../src/note.ts'
 import { putNotes, type Receiving } from '../src/put.ts'
 import { getNote } from '../src/read.ts'
-import { getState } from '../src/states.ts'
+import { getState, rebuildIndex } from '../src/states.ts'
 import { createNotes, deleteNote, relabelNote, restoreNote } from '../src/write.ts'
 import { DID, noteOf, NOW, openHome, OTHER, words } from './support.ts'
 
@@ -119,6 +119,29 @@ describe('two nodes of the owner that did not see each other', () => {
     await give(two, one, id)
     expect(bytes(one, id)).toBe(fromUtf8(renderNote(written)))
     expect(bytes(one, id)).not.toContain('label_clock')
+  })
+
+  test('L1.7 after the index was made anew this node still changes labels later than it did', async () => {
+    const { one, two, id } = await apart()
+    await relabel(one, id, 'sealed:owner', LATER)
+    const ahead = note(one, id).hlc
+    // its words are older than the change of its label
+    await put(two, [{ ...note(one, id), hlc: '0000000000000001' }])
+    await two.store.transact((tx) => tx.del('m/hlc'))
+    await two.store.transact((tx) => rebuildIndex(tx, two.home))
+    const { notes } = await two.store.transact((tx) =>
+      createNotes(tx, { ...words, home: two.home, actor: OTHER, inputs: [{ entry: { content: 'x' } }] }),
+    )
+    expect((notes[0]?.hlc ?? '') > ahead).toBe(true)
+  })
+
+  test('the clock of digits alone reads back as it was written', () => {
+    const changes = {
+      [DID]: { at: '1234567890123456', label: null },
+      [OTHER]: { at: '0012345678e00001', label: PUBLIC },
+    }
+    const whole = noteOf({}, { label: PUBLIC, clock: { written: PUBLIC, base: null, changes } })
+    expect(parseNote(renderNote(whole))).toEqual(whole)
   })
 
   test('a note made twice under two labels bears both, and nothing that its label does not say is told', async () => {
