@@ -105,6 +105,11 @@ describe.each(PARTS)('L1.2 a lease that is %s', (_, lease) => {
     await say('files.restore', { branch: 'runs/old' })
     await say('files.removeBranch', { branch: 'runs/two', expect: other })
     await say('files.removeBranch', { branch: 'runs/two' })
+    const entry = { content: 'mine', level: 'warm', type: 'lesson' }
+    const note = await say('memory.create', { entry })
+    await say('memory.batch', { items: [{ entry: { ...entry, content: 'more' } }] })
+    await say('memory.label', { id: note['id'], label: 'private:agent:work' })
+    await say('memory.delete', { id: note['id'] })
     await say('git.refs')
     const hidden = await hiddenIds(house, reader)
     expect(hidden.size).toBeGreaterThan(4)

@@ -107,6 +107,10 @@ export function changesShown(
     .filter(({ before, after }) => before !== after)
 }
 
+/** A commit of the branch of the notes, for who is told it. */
+export const noteCommit = (context: Context, commit: string): { readonly commit?: string } =>
+  isPart(context) ? {} : { commit }
+
 /** Only what is known: an id that is not shown is left out. */
 export const known = <T extends object>(told: T): Partial<T> =>
   Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Partial<T>

@@ -7,7 +7,7 @@ import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
 import { isLowered } from '@csb/authority'
 import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
 import { getNote, getState, relabelNote } from '@csb/memory'
-import { known, withoutIds, writeShown } from '../git/ids.ts'
+import { known, noteCommit, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
@@ -85,7 +85,7 @@ async function labelNote(context: Context, input: OfNote) {
       fail('DENIED', { home, id, reason: "only the owner's nodes make a label less strict" })
     return askGate(context, { kind: 'lower-label', home, note: id, label: formatLabel(label) })
   }
-  return context.write(
+  const done = await context.write(
     (tx) => {
       // what is above the note's label now may be below the one it was given meanwhile
       const now = getState(tx, home, id)?.label
@@ -107,4 +107,5 @@ async function labelNote(context: Context, input: OfNote) {
     },
     ({ commit }) => ({ home, branch: MEMORY, commit, note: id, label: formatLabel(label) }),
   )
+  return noteCommit(context, done.commit)
 }

@@ -15,6 +15,7 @@ import {
   restoreNote,
   type Note,
 } from '@csb/memory'
+import { noteCommit } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner, labelHere } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
@@ -131,7 +132,7 @@ export const memoryOperations: readonly Operation[] = [
     run: async (context: Context, input: Home & Item) => {
       const { commit, notes, warnings } = await create(context, homeOf(input, context), [input], 'refuse')
       const note = notes[0] ?? fail('INTERNAL', { reason: 'no note was made' })
-      return { ...shown(note), commit, warnings: warnings[0] ?? [] }
+      return { ...shown(note), ...noteCommit(context, commit), warnings: warnings[0] ?? [] }
     },
   },
   {
@@ -147,7 +148,11 @@ export const memoryOperations: readonly Operation[] = [
         input.items,
         input.existing ?? 'refuse',
       )
-      return { commit, kept, items: notes.map((note, at) => ({ ...shown(note), warnings: warnings[at] ?? [] })) }
+      return {
+        ...noteCommit(context, commit),
+        kept,
+        items: notes.map((note, at) => ({ ...shown(note), warnings: warnings[at] ?? [] })),
+      }
     },
   },
   {
@@ -239,5 +244,5 @@ async function change(context: Context, input: Named, verb: string, work: typeof
       }),
     ({ commit }) => ({ home, branch: BRANCH, commit, note: input.id, reason: input.reason ?? 'unspecified' }),
   )
-  return { ...shown(done.note), commit: done.commit }
+  return { ...shown(done.note), ...noteCommit(context, done.commit) }
 }
