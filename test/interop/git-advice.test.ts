@@ -59,6 +59,21 @@ describe('a push that is refused', () => {
     await git('push', '-q', 'origin', 'HEAD:runs/race')
   })
 
+  test('since there is nothing to propose says so, and no card is opened', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    await gitIn(rig.work)('clone', '-q', rig.url(), join(rig.work, 'nothing'))
+    const folder = join(rig.work, 'nothing')
+    const before = await rig.client.call('GET', '/v1/files/refs')
+    const refused = await ran(folder, ['push', 'origin', 'HEAD:refs/for/main'])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/remote: refs\/for\/main: commit what is to be proposed/)
+    expect(refused.stderr).not.toMatch(/rebase/)
+    expect(await rig.client.call('GET', '/v1/files/refs')).toEqual(before)
+    expect(await rig.client.call('GET', '/v1/gate')).toEqual({ items: [] })
+    await commitIn(folder, { 'plan.md': 'a plan' }, 'plan')
+    expect(await ran(folder, ['push', 'origin', 'HEAD:refs/for/main'])).toMatchObject({ code: 0 })
+  })
+
   test('for a delta between files above the limit tells how to send them whole, and that works', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)
     const { folder, git } = await fresh('large')

@@ -13,7 +13,9 @@ beforeAll(async () => {
 })
 afterAll(() => rig?.close())
 
-const leaseOf = async (members: { paths: string[]; deny_paths?: string[]; branches?: string[] }): Promise<string> => {
+type Members = { paths: string[]; deny_paths?: string[]; branches?: string[]; labels_max?: 'private' | 'sealed' }
+
+const leaseOf = async (members: Members): Promise<string> => {
   const owner = await openOwner(rig.folder, undefined)
   const desk = { directory: rig.folder, client: rig.client, owner, now: systemClock.now() }
   const lease = {
@@ -124,6 +126,23 @@ describe('a lease for some paths', () => {
     const proposed = await ran(folder, ['push', 'origin', 'HEAD:refs/for/main'])
     expect(proposed).toMatchObject({ code: 0 })
     expect(proposed.stderr).toMatch(/csb gate show gate_/)
+  })
+
+  test('that can not have a file where something hidden stands is told to name it otherwise', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const branch = `runs/taken-${count++}`
+    await write(branch, 'docs/a.md', 'a\n')
+    await write(branch, 'docs/mine/zzsecret.md', 'zzsecret words\n', 'sealed:owner')
+    const token = await leaseOf({ paths: ['/docs/a.md', '/docs/mine'], labels_max: 'private' })
+    const before = await filesOf(branch)
+    const { folder } = await clone(token, branch)
+    await commitIn(folder, { 'docs/mine': 'mine\n' }, 'mine')
+    const refused = await ran(folder, ['push', 'origin', `HEAD:${branch}`])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/remote: .*git mv/)
+    expect(refused.stderr).not.toMatch(/git pull/)
+    expect(refused.stderr).not.toMatch(HIDDEN)
+    expect(await filesOf(branch)).toEqual(before)
   })
 
   test('that names no path gets nothing', async ({ skip }) => {

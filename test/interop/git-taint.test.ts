@@ -18,8 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => rig.close())
 
+type More = { readonly paths?: string[]; readonly branches?: string[]; readonly labels_max?: 'private' }
+
 /** A session of its own, in a clone of one branch. */
-async function sessionOn(branch: string) {
+async function sessionOn(branch: string, more: More = {}) {
   const desk = {
     directory: rig.folder,
     client: rig.client,
@@ -38,12 +40,13 @@ async function sessionOn(branch: string) {
     actions: [...lease.actions],
     paths: [...lease.paths],
     branches: [...lease.branches],
-    label_tags: [...lease.label_tags],
+    label_tags: more.labels_max === undefined ? [...lease.label_tags] : [],
+    ...more,
   }
   const { token } = await leaseFor(desk, { name: 'agent', lease: given, ttlMs: 600_000 })
   const folder = join(rig.work, `session-${count++}`)
   await gitIn(rig.work)('clone', '-q', '--single-branch', '--branch', branch, rig.url(token), folder)
-  return { folder, git: gitIn(folder) }
+  return { folder, git: gitIn(folder), token }
 }
 
 const refs = () => rig.client.call<{ refs: { branch: string; commit: string }[] }>('GET', '/v1/files/refs')
@@ -74,9 +77,36 @@ describe('a push of a session that has cloned what came from outside', () => {
     expect(await labelOf('runs/work', 'plan.md')).toMatchObject({ integrity: 'external' })
   })
 
+  test.each([
+    ['some paths', { paths: ['/docs', '/mail.md'] }],
+    ['some labels', { labels_max: 'private' as const }],
+  ])('attack 27: under a lease for %s each file that it changes gets that label as it lands', async (name, more) => {
+    if (!HAS_GIT) return
+    const branch = `runs/part-${name.replaceAll(' ', '-')}`
+    const put = (path: string, text: string, label: string) =>
+      rig.client.call('PUT', '/v1/files/file', { branch, path, text, label })
+    await put('mail.md', 'do as I say', 'private:external')
+    await put('docs/old.md', 'old', 'private:owner:work')
+    await put('docs/plain.md', 'plain', 'private:owner')
+    await put('docs/secret.md', 'secret', 'sealed:owner')
+    const { folder, git } = await sessionOn(branch, more)
+    await commitIn(folder, { 'docs/new.md': 'as I was told', 'docs/plain.md': 'told' }, 'plan')
+    const pushed = await ran(folder, ['push', 'origin', `HEAD:${branch}`])
+    expect(pushed).toMatchObject({ code: 0, stderr: expect.stringContaining('new ids') as string })
+    expect(await labelOf(branch, 'docs/new.md')).toMatchObject({ integrity: 'external' })
+    expect(await labelOf(branch, 'docs/plain.md')).toMatchObject({ level: 'private', integrity: 'external' })
+    // what it did not change stays as it was
+    expect(await labelOf(branch, 'docs/secret.md')).toMatchObject({ level: 'sealed', integrity: 'owner' })
+    await git('pull', '-q', '--rebase', 'origin', branch)
+    expect(await git('ls-files', 'docs/new.md')).toBe('docs/new.md\n')
+    const proposed = await ran(folder, ['push', 'origin', 'HEAD:refs/for/main'])
+    expect(proposed).toMatchObject({ code: 0 })
+  })
+
   test('one that has cloned nothing from outside pushes as before', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)
-    const { folder, git } = await sessionOn('main')
+    // a lease that reaches names which such a session gave would be told them
+    const { folder, git } = await sessionOn('main', { branches: ['main', 'runs/own'] })
     await git('checkout', '-q', '-b', 'runs/own')
     await commitIn(folder, { 'plan.md': 'my own' }, 'plan')
     await git('push', '-q', 'origin', 'runs/own')

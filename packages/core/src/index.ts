@@ -1,4 +1,5 @@
 export * from './errors.ts'
+export * from './texts.ts'
 export * from './extensions.ts'
 export * from './limits.ts'
 export * from './clock.ts'

@@ -147,6 +147,8 @@ export const LIMITS = {
   gitRequestBytes: 8 * MiB,
   /** Git view: requests that are worked on at once; each may hold some 100 MB. */
   gitRequests: 8,
+  /** Git view: beginnings of names that a client may ask for; one that asks for more is told all. */
+  gitRefPrefixes: 256,
   /** A blob that is worked on in memory; also the most that comes of a delta. */
   blobBytes: 64 * MiB,
   /** Git view: a blob that is only passed through, never held. */

@@ -122,8 +122,7 @@ export function checkRef(view: View, home: string, asked: GitName): void {
   if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are written as notes' })
   if (KEPT_APART.includes(branch.split('/')[0] ?? ''))
     fail('PROTECTED', { branch, reason: 'that name is kept for the node' })
-  if (getRef(view, home, branch)?.protected === true)
-    fail('PROTECTED', { branch, hint: `git push <remote> HEAD:refs/for/${branch}` })
+  if (getRef(view, home, branch)?.protected === true) fail('PROTECTED', { branch, advice: 'propose' })
 }
 
 /**
@@ -137,8 +136,7 @@ export async function checkWhole(view: View, home: string, to: string): Promise<
   const { commit } = peel(view, home, to)
   const { tree } = readCommit(view, home, commit)
   if (!isCut(tree)) return
-  const hint = 'take it away in a further commit (git rm), then push again'
-  fail('FORGOTTEN', { home, commit, path: forgottenPath(view, home, tree, isCut), hint })
+  fail('FORGOTTEN', { home, commit, path: forgottenPath(view, home, tree, isCut), advice: 'head' })
 }
 
 /** What a name stands for now, or null. */

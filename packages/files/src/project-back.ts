@@ -4,12 +4,12 @@
  * file of somebody else; what is there is neither touched nor told.
  * @clause L4.2
  */
-import { EVERY_TAG, fail, type Label } from '@csb/core'
+import { EVERY_TAG, fail, joinLabels, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { commitFiles, type CommitWords } from './change.ts'
 import type { Change } from './edit.ts'
 import { MAIN } from './homes.ts'
-import { readLabels } from './labels.ts'
+import { labelReader, readLabels } from './labels.ts'
 import { hashOf, isErased, oidOf, readCommit, readTree } from './objects.ts'
 import { isReserved, validateBranch, validatePath } from './paths.ts'
 import { projectWithin, seenOf } from './project.ts'
@@ -33,6 +33,8 @@ export type ApplyProjected = CommitWords &
     readonly changes: readonly Change[]
     /** who gives a new branch its name has read from outside */
     readonly outside?: boolean
+    /** of what the author has read: each file that is written bears it as well; omitted: nothing that counts */
+    readonly read?: Label
     /** names that earlier changes of the same reader got, as {@link AppliedProjected} tells them; it is added to */
     readonly renamed?: Map<string, string>
   }
@@ -58,7 +60,7 @@ const COPIES = 100
  * @clause L4.2
  */
 export async function applyProjected(tx: Transaction, input: ApplyProjected): Promise<AppliedProjected> {
-  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), ...words } = input
+  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), read, ...words } = input
   const projection = { home, clearance, labelOf }
   const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
   const { tree } = readCommit(tx, home, parent)
@@ -74,10 +76,14 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
     branch,
     from: parent,
     changes: fitted.map(({ at, bytes }) => ({ path: at, bytes })),
-    // under the owner's label, which is what bears none, it would be hidden from its author
     labels: fitted
-      .filter(({ at, bytes }) => bytes !== null && !trees.sees(tree, at, null))
-      .map(({ at }) => ({ path: at, label: own })),
+      .filter(({ bytes }) => bytes !== null)
+      .flatMap(({ at }) => {
+        // under the owner's label, which is what bears none, it would be hidden from its author
+        const given = trees.sees(tree, at, null) ? undefined : own
+        const label = read === undefined ? given : joinLabels([given ?? labelReader(labels)(at), read])
+        return label === undefined ? [] : [{ path: at, label }]
+      }),
   })
   return {
     commit,
@@ -185,7 +191,7 @@ function nameFor(desk: Desk, above: string, name: string, isFile: boolean): stri
     const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
     if (isFree && twinsOf(desk, path).length === 0 && canBear(desk, path, isFile)) return candidate
   }
-  return fail('CONFLICT', { path: pathOf(name) })
+  return fail('INVALID_INPUT', { reason: 'that name is not free', path: pathOf(name), advice: 'name' })
 }
 
 /** True where a file, or a folder on the way to one, can not be there for reasons that the reader does not see. */

@@ -5,13 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  createKeyPair,
-  systemClock,
-  type Identity,
-  type KeyPair,
-  type KeyStatement,
-} from '@csb/core'
+import { createKeyPair, systemClock, type Identity, type KeyPair, type KeyStatement } from '@csb/core'
 import { signCompromise, signKeyChange } from '@csb/authority'
 import { key, openStore } from '@csb/store'
 import { delegateTo, type Desk } from '../src/authorise.ts'

@@ -127,3 +127,20 @@ test('L1.7 an export of such a name taints, and is refused to a lease that reads
   expect(await codeOf(exported())).toBe('DENIED')
   expect(await house.dump()).toEqual(before)
 })
+
+test('L1.7 who asks for other names, or only pushes, is told none from outside and stays clean', async () => {
+  const house = await createHouse()
+  const session = await tainted(house)
+  await house.service.perform(session, 'files.branch', { branch: NAME })
+  const reader = await holdingIn(house, LEASE)
+  const names = async (who: Caller, input: object) =>
+    ((await house.service.perform(who, 'git.refs', input)) as { refs: { name: string }[] }).refs.map(({ name }) => name)
+  expect(await names(reader, { push: true })).not.toContain(`refs/heads/${NAME}`)
+  expect(await names(reader, { prefixes: ['refs/heads/runs/web'] })).toEqual(['refs/heads/main', 'refs/heads/runs/web'])
+  expect(taintOf(house.store.view(), reader.hash)).toBeUndefined()
+  // whoever gave the name, or was told it, pushes to it
+  expect(await names(session, { push: true })).toContain(`refs/heads/${NAME}`)
+  await names(reader, { prefixes: ['refs/heads/runs/'] })
+  expect(taintOf(house.store.view(), reader.hash)).toMatchObject({ reads: [{ path: NAME }] })
+  expect(await names(reader, { push: true })).toContain(`refs/heads/${NAME}`)
+})

@@ -1614,6 +1614,16 @@ home?: string
  * also tell where history begins for who comes new
  */
 ends?: boolean
+/**
+ * tell names that begin so, and the one that HEAD stands for; none: all
+ * 
+ * @maxItems 256
+ */
+prefixes?: string[]
+/**
+ * for who pushes: names given by sessions that had read from outside are not told to one that has not
+ */
+push?: boolean
 }
 /**
  * This interface was referenced by `Operations`'s JSON-Schema

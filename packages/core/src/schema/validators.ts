@@ -15156,7 +15156,7 @@ return errors === 0;
 validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const GitRefs = validate87;
-const schema102 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ends":{"type":"boolean","description":"also tell where history begins for who comes new"}},"required":[],"additionalProperties":false};
+const schema102 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"ends":{"type":"boolean","description":"also tell where history begins for who comes new"},"prefixes":{"type":"array","items":{"type":"string","minLength":1,"maxLength":1024},"maxItems":256,"description":"tell names that begin so, and the one that HEAD stands for; none: all"},"push":{"type":"boolean","description":"for who pushes: names given by sessions that had read from outside are not told to one that has not"}},"required":[],"additionalProperties":false};
 
 function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -15172,7 +15172,7 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "home") || (key0 === "ends"))){
+if(!((((key0 === "home") || (key0 === "ends")) || (key0 === "prefixes")) || (key0 === "push"))){
 validate87.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0},message:"must NOT have additional properties"}];
 return false;
 break;
@@ -15210,6 +15210,71 @@ var valid0 = _errs4 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.prefixes !== undefined){
+let data2 = data.prefixes;
+const _errs6 = errors;
+if(errors === _errs6){
+if(Array.isArray(data2)){
+if(data2.length > 256){
+validate87.errors = [{instancePath:instancePath+"/prefixes",schemaPath:"#/properties/prefixes/maxItems",keyword:"maxItems",params:{limit: 256},message:"must NOT have more than 256 items"}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+const _errs8 = errors;
+if(errors === _errs8){
+if(typeof data3 === "string"){
+if(func1(data3) > 1024){
+validate87.errors = [{instancePath:instancePath+"/prefixes/" + i0,schemaPath:"#/properties/prefixes/items/maxLength",keyword:"maxLength",params:{limit: 1024},message:"must NOT have more than 1024 characters"}];
+return false;
+}
+else {
+if(func1(data3) < 1){
+validate87.errors = [{instancePath:instancePath+"/prefixes/" + i0,schemaPath:"#/properties/prefixes/items/minLength",keyword:"minLength",params:{limit: 1},message:"must NOT have fewer than 1 characters"}];
+return false;
+}
+}
+}
+else {
+validate87.errors = [{instancePath:instancePath+"/prefixes/" + i0,schemaPath:"#/properties/prefixes/items/type",keyword:"type",params:{type: "string"},message:"must be string"}];
+return false;
+}
+}
+var valid1 = _errs8 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate87.errors = [{instancePath:instancePath+"/prefixes",schemaPath:"#/properties/prefixes/type",keyword:"type",params:{type: "array"},message:"must be array"}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.push !== undefined){
+const _errs10 = errors;
+if(typeof data.push !== "boolean"){
+validate87.errors = [{instancePath:instancePath+"/push",schemaPath:"#/properties/push/type",keyword:"type",params:{type: "boolean"},message:"must be boolean"}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+}
 }
 }
 }

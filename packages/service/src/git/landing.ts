@@ -4,8 +4,9 @@
  * nothing is hidden in what a push builds on, its commits go in as they are.
  * @clause L4.2
  */
-import { LIMITS, fail } from '@csb/core'
+import { LIMITS, fail, type GitText } from '@csb/core'
 import {
+  LABELS_PATH,
   getRef,
   groundOf,
   isErased,
@@ -18,9 +19,10 @@ import {
 import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
+import { labelOfSession } from '../session/taint.ts'
 import { givesOutside } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
-import type { Context } from '../operation.ts'
+import { locationOf, reaches, type Context } from '../operation.ts'
 
 /** One line of a push, on its way to the full history. */
 export type Landing = {
@@ -70,11 +72,20 @@ export function landingOf(context: Context, sight: Sight, line: LandingLine): La
   // history that begins anew shows nothing and takes nothing away
   if (on === undefined) return undefined
   const start = fullOf(context, sight, on, line.shown === null ? line.meant : line.branch)
-  if (start.commit === on && history.grounds.every((oid) => fullOf(context, sight, oid).commit === oid))
-    return undefined
+  const isWhole = start.commit === on && history.grounds.every((oid) => fullOf(context, sight, oid).commit === oid)
+  if (isWhole && !needsLabels(context, home, line.branch)) return undefined
   if (line.branch === undefined) return fail('CLEARANCE', { reason: 'a tag is for a commit that the lease sees whole' })
   return { home, branch: line.branch, from: start.branch, on, steps: stepsOf(view, home, { on, tip: line.to, isNew }) }
 }
+
+/**
+ * Does what is pushed need labels that it can not bring? Whoever has read from outside labels what it writes, and a lease
+ * for some paths does not reach the file of labels.
+ * @clause L1.7
+ */
+const needsLabels = (context: Context, home: string, branch = ''): boolean =>
+  labelOfSession(context, context.store.view()).integrity === 'external' &&
+  !reaches(context, { location: locationOf(context, home), action: 'write', branch, path: `/${LABELS_PATH}` })
 
 /** Refuse paths of commits that go in as they are. @throws FORGOTTEN */
 export function checkPaths(view: View, home: string, paths: ReadonlySet<string>): void {
@@ -100,6 +111,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
   const sight = sightOf(context)
   const renamed = new Map<string, string>()
   const placed = new Map<string, string>()
+  const session = labelOfSession(context, tx)
   let base = on
   let done: AppliedProjected | undefined
   for (const { message, trailers, changes } of steps.length === 0 ? [NOTHING] : steps) {
@@ -112,6 +124,8 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       changes,
       renamed,
       outside: givesOutside(context, tx, branch),
+      // what is pushed by a reader of a part is committed here, and labelled as what is written over another door
+      ...(session.integrity === 'external' ? { read: session } : {}),
       author: authorOf(context),
       message: messageOf(message),
       trailers: { ...foreign(trailers), ...trailersOf(context) },
@@ -130,12 +144,11 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
 }
 
 /** What is said of it: nothing but what a fetch would show. */
-export function wordsOf(name: string, pushed: string, { projected, placed, steps }: Landed): string[] {
+export function wordsOf(name: string, pushed: string, { projected, placed, steps }: Landed): GitText[] {
   if (projected === pushed) return []
-  const made = steps === 1 ? 'the change was' : `the changes of ${steps} commits were`
   return [
-    `${name}: ${made} taken in under new ids; go on from there: git pull --rebase`,
-    ...placed.map(({ path, at }) => `${name}: ${path} was taken in as ${at}`),
+    { text: steps === 1 ? 'git.landed.one' : 'git.landed.many', values: { name, steps } },
+    ...placed.map(({ path, at }) => ({ text: 'git.placed', values: { name, path, at } }) as const),
   ]
 }
 

@@ -1,5 +1,5 @@
 /** The git view's reading half: names, and packs of what a client lacks. Writing is `git-push.ts`'s. */
-import { fail, turn } from '@csb/core'
+import { fail, turn, type GitText } from '@csb/core'
 import {
   HEAD_REF,
   commonOf,
@@ -15,6 +15,8 @@ import {
   type FetchRequest,
 } from '@csb/files'
 import { takeInBranches } from '../session/bulk-reads.ts'
+import { isSession } from '../session/session.ts'
+import { labelOfSession } from '../session/taint.ts'
 import { namesTold } from '../git/names.ts'
 import { checkWants, refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
@@ -38,11 +40,19 @@ type Fetch = Home & {
   readonly include_tags?: boolean
 }
 
+type Naming = Home & {
+  readonly ends?: boolean
+  /** nothing but names that begin so is asked for; the one that `HEAD` stands for is told as well */
+  readonly prefixes?: readonly string[]
+  /** for somebody who pushes and need not know what others are called */
+  readonly push?: boolean
+}
+
 /** What a fetch answers, in this order; `pack` many times. Bytes stay in this process. */
 export type FetchEvent =
   | { readonly kind: 'common'; readonly oids: readonly string[]; readonly ready: boolean }
   | { readonly kind: 'ends'; readonly shallow: readonly string[]; readonly unshallow: readonly string[] }
-  | { readonly kind: 'progress'; readonly text: string }
+  | { readonly kind: 'progress'; readonly told: GitText }
   | { readonly kind: 'pack'; readonly bytes: Uint8Array }
 
 /** Commits that are looked at to find out whether a client has told enough. */
@@ -60,9 +70,9 @@ export const gitOperations: readonly Operation[] = [
     kind: 'read',
     open: 'lease',
     needs: reading('list'),
-    run: async (context: Context, input: Home & { readonly ends?: boolean }) => {
+    run: async (context: Context, input: Naming) => {
       const { id, hash } = getHome(context.view, homeOf(input, context))
-      const refs = namesTold(context, id, await refsSeen(context, id))
+      const refs = refsTold(context, id, input, await refsSeen(context, id))
       const ends = input.ends === true ? await endsOf(context, id, refs) : []
       return { home: id, hash, head: HEAD_REF, refs, ends, is_part: !seesEverything(sightOf(context)) }
     },
@@ -78,6 +88,19 @@ export const gitOperations: readonly Operation[] = [
   },
   pushOperation,
 ]
+
+/**
+ * Names that are asked for. Who only pushes is not told those from outside, unless it has read from there: it could have
+ * built on none of them.
+ * @clause L1.7
+ */
+function refsTold(context: Context, home: string, { prefixes = [], push }: Naming, refs: readonly SeenRef[]) {
+  const isAsked = (name: string): boolean =>
+    prefixes.length === 0 || name === HEAD_REF || prefixes.some((start) => name.startsWith(start))
+  const asked = refs.filter(({ name }) => isAsked(name))
+  const isClean = isSession(context) && labelOfSession(context, context.store.view()).integrity !== 'external'
+  return push === true && isClean ? asked.filter(({ outside }) => outside !== true) : namesTold(context, home, asked)
+}
 
 /** What is wanted is held until it is sent: a branch may move back or go meanwhile. */
 async function* fetchPack(context: Context, home: string, input: Fetch): AsyncGenerator<FetchEvent> {
@@ -152,7 +175,7 @@ async function* sendPack(
   objects: number,
   entries: Iterable<Uint8Array>,
 ): AsyncGenerator<FetchEvent> {
-  yield { kind: 'progress', text: `Sending ${objects} objects` }
+  yield { kind: 'progress', told: { text: 'git.stage.sending', values: { objects } } }
   for (const bytes of packBytes(getHome(store.view(), home).hash, objects, entries)) {
     signal.throwIfAborted()
     yield { kind: 'pack', bytes }

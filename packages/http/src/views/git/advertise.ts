@@ -51,11 +51,13 @@ export function advertisement(service: ServiceName, version: 0 | 1 | 2, refs: Re
   ])
 }
 
+/** What names begin with that are asked for; none: all are. */
+export const prefixesIn = (asked: readonly string[]): string[] =>
+  asked.filter((line) => line.startsWith('ref-prefix ')).map((line) => line.slice('ref-prefix '.length))
+
 /** Answer to `command=ls-refs` of version 2. */
 export function listed({ head, refs }: Refs, asked: readonly string[]): Uint8Array {
-  const prefixes = asked
-    .filter((line) => line.startsWith('ref-prefix '))
-    .map((line) => line.slice('ref-prefix '.length))
+  const prefixes = prefixesIn(asked)
   const [symrefs, peel] = [asked.includes('symrefs'), asked.includes('peel')]
   const target = refs.find(({ name }) => name === head)
   const all = [...(target === undefined ? [] : [{ ...target, name: 'HEAD' }]), ...refs]

@@ -1,5 +1,5 @@
 /** A fetch in both dialects: what the client says becomes the input of `git.fetch`, its events become lines. */
-import { fail } from '@csb/core'
+import { fail, gitText, type GitText } from '@csb/core'
 import type { ByteReader } from './byte-reader.ts'
 import { DELIM, FLUSH, pkt, readSection } from './pkt-line.ts'
 import { createBand, type Band, type Reply } from './reply.ts'
@@ -30,7 +30,7 @@ export type FetchAsk = {
 type FetchEvent =
   | { readonly kind: 'common'; readonly oids: readonly string[]; readonly ready: boolean }
   | { readonly kind: 'ends'; readonly shallow: readonly string[]; readonly unshallow: readonly string[] }
-  | { readonly kind: 'progress'; readonly text: string }
+  | { readonly kind: 'progress'; readonly told: GitText }
   | { readonly kind: 'pack'; readonly bytes: Uint8Array }
 
 type Opening = {
@@ -179,7 +179,7 @@ async function sendPack(band: Band, { words }: FetchAsk, events: AsyncIterator<F
   for (let step = await events.next(); step.done !== true; step = await events.next()) {
     const event = step.value
     if (event.kind === 'pack') await band.data(event.bytes)
-    if (event.kind === 'progress' && !words.has('no-progress')) await band.words(`${event.text}\n`)
+    if (event.kind === 'progress' && !words.has('no-progress')) await band.words(`${gitText(event.told)}\n`)
   }
   await band.close()
 }

@@ -1,5 +1,5 @@
 /** A push: commands and options become the input of `git.push`, the pack goes through as it comes, its report comes back. */
-import { fail, type ErrorCode, type ErrorDetails } from '@csb/core'
+import { fail, gitText, type ErrorCode, type ErrorDetails, type GitText } from '@csb/core'
 import type { MessagePort } from '@csb/service'
 import { adviceOn } from './advice.ts'
 import type { ByteReader } from './byte-reader.ts'
@@ -20,9 +20,13 @@ type Refusal = { readonly code: ErrorCode; readonly message: string; readonly de
 type Report = {
   readonly kind: 'report'
   readonly unpack: Refusal | null
-  readonly refs: readonly { readonly name: string; readonly refused: Refusal | null; readonly hint?: string }[]
+  readonly refs: readonly {
+    readonly name: string
+    readonly refused: Refusal | null
+    readonly hints: readonly GitText[]
+  }[]
 }
-type PushEvent = Report | { readonly kind: 'progress'; readonly text: string }
+type PushEvent = Report | { readonly kind: 'progress'; readonly told: GitText }
 
 /** @returns undefined for the empty request by which git asks whether it may */
 export async function readPush(reader: ByteReader): Promise<PushAsk | undefined> {
@@ -63,7 +67,7 @@ export function createPushPort(
       if (event.kind === 'report') report = event
       else if (isRead && !words.has('quiet')) {
         begin()
-        await band.words(`${event.text}\n`)
+        await band.words(`${gitText(event.told)}\n`)
       }
     },
     close: () => Promise.resolve(),
@@ -84,9 +88,9 @@ export function createPushPort(
   }
 }
 
-function hintsOf({ name, refused, hint }: Report['refs'][number]): string[] {
+function hintsOf({ name, refused, hints }: Report['refs'][number]): string[] {
   const advice = refused === null ? undefined : adviceOn(refused)
-  return [...(hint === undefined ? [] : [hint]), ...(advice === undefined ? [] : [`${name}: ${advice}`])]
+  return [...hints.map(gitText), ...(advice === undefined ? [] : [`${name}: ${gitText(advice)}`])]
 }
 
 const orNull = (oid: string): string | null => (/^0+$/.test(oid) ? null : oid)

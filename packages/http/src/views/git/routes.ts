@@ -10,7 +10,7 @@ import { LIMITS, NodeError, fail, toNodeError } from '@csb/core'
 import type { Caller } from '@csb/service'
 import { logFault, type Desk, type Handler } from '../../route.ts'
 import { requestIdOf } from '../../visit.ts'
-import { advertisement, listed, type Refs, type ServiceName } from './advertise.ts'
+import { advertisement, listed, prefixesIn, type Refs, type ServiceName } from './advertise.ts'
 import { createByteReader } from './byte-reader.ts'
 import { answerFetch, answerOldFetch, readFetch, readOldFetch } from './fetch.ts'
 import { bandPkt, readSection } from './pkt-line.ts'
@@ -119,7 +119,8 @@ async function advertise(visit: Visit, c: Context): Promise<void> {
     SERVICES.find((name) => name === c.req.query('service')) ??
     fail('INVALID_INPUT', { field: 'service', reason: 'only smart clients are served' })
   const ends = service === 'git-upload-pack' && version !== 2
-  const refs = (await desk.service.perform(caller, 'git.refs', { home, ends }, options)) as Refs
+  const push = service === 'git-receive-pack'
+  const refs = (await desk.service.perform(caller, 'git.refs', { home, ends, push }, options)) as Refs
   reply.begin(`application/x-${service}-advertisement`)
   await reply.write(advertisement(service, version, refs))
 }
@@ -136,7 +137,11 @@ async function upload(visit: Visit): Promise<void> {
   const asked = mark === 'delim' ? (await readSection(reader)).lines : []
   const command = lines.find((line) => line.startsWith('command='))?.slice('command='.length)
   if (command === 'ls-refs') {
-    const refs = (await desk.service.perform(caller, 'git.refs', { home }, options)) as Refs
+    const prefixes = prefixesIn(asked)
+    // where many are asked for all are told, and the client is given what it wants of them
+    const isAll = prefixes.length > LIMITS.gitRefPrefixes || prefixes.includes('')
+    const told = isAll ? {} : { prefixes }
+    const refs = (await desk.service.perform(caller, 'git.refs', { home, ...told }, options)) as Refs
     reply.begin('application/x-git-upload-pack-result')
     return reply.write(listed(refs, asked))
   }
@@ -151,7 +156,7 @@ async function receive(visit: Visit): Promise<void> {
   const ask = await readPush(reader)
   if (ask === undefined) {
     // git asks first whether it may: a caller without a lease is told so before it sends much
-    await desk.service.perform(caller, 'git.refs', { home }, options)
+    await desk.service.perform(caller, 'git.refs', { home, push: true }, options)
     return reply.begin('application/x-git-receive-pack-result')
   }
   const port = createPushPort(reader, reply, ask)
