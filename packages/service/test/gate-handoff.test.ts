@@ -1,7 +1,7 @@
 /** Work that a tainted session would hand to another node: what a person approves is what goes, byte for byte. */
 import { describe, expect, test } from 'vitest'
 import { LIMITS, createFakeClock, sha256Hex, utf8, type Grant, type Lease } from '@csb/core'
-import { grantHash, leaseOf, signApproval, trust, untrust, type Card } from '@csb/authority'
+import { charge, grantHash, leaseOf, signApproval, trust, untrust, type Card } from '@csb/authority'
 import { getNote, nextHlc, notePath, putNotes } from '@csb/memory'
 import { HOUR, NOW, attach, cardFor, codeOf, createHouse, holdingIn, type House } from './house.ts'
 import { createNetwork } from './network.ts'
@@ -15,7 +15,7 @@ const LEASE: Partial<Lease> = {
   branches: ['*'],
   labels_max: 'private',
   capabilities: ['C'],
-  budget: { calls: 100 },
+  budget: { calls: 100, tokens: 10 },
 }
 
 const remember = async (house: House, content: string, label = 'trusted:owner') =>
@@ -143,14 +143,14 @@ describe('attack 40: the card of work that would go to another node', () => {
     expect(leaseOf(leaf)).toEqual({
       ...lease,
       branches: [expect.stringMatching(/^handoff\/hof_/)],
-      budget: { calls: expect.any(Number) },
+      budget: { calls: expect.any(Number), tokens: 10 },
     })
     expect(lease).toMatchObject({
       paths: ['/results'],
       deny_paths: ['/results/hidden'],
       branches: ['handoff/*'],
       labels_max: 'trusted',
-      budget: { calls: 100 },
+      budget: { calls: 100, tokens: 10 },
     })
     expect(leaf.delegation.scope).toEqual(['agent-clerk'])
     expect(sent()?.files.map(({ path, text }) => [path, sha256Hex(utf8(text))])).toEqual([
@@ -241,6 +241,17 @@ describe('attack 40: the card of work that would go to another node', () => {
     await approve(nas, await asked())
     expect(await codeOf(offer(more))).toBe('GATE_REQUIRED')
     expect(network.heard).toEqual([])
+  })
+
+  test('L1.2 what can not be lent any more is refused before anybody is asked', async () => {
+    const { nas, session, friend } = await stage()
+    await nas.store.transact((tx) => charge(tx, session.hash, { tokens: 10 }))
+    const offer = { did: friend.key.did, agent: 'clerk', text: 'x' }
+    await expect(nas.service.perform(session, 'handoff.offer', offer)).rejects.toMatchObject({
+      code: 'SCOPE_EXCEEDED',
+      details: { field: 'budget.tokens' },
+    })
+    expect(await nas.owned('gate.list', { all: true })).toEqual({ items: [] })
   })
 
   test('attack 32: words that no document can hold are refused, and open no card', async () => {

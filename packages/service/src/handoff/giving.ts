@@ -22,7 +22,8 @@ type Minted = { readonly handoff: Handoff; readonly notes: readonly string[]; re
 /** Mint, send, check what comes back, and make it a branch. */
 export async function giveHandoff(context: Context, input: Offer) {
   // before anybody is asked: what can not be is not worth a card
-  const { chain } = offeringOf(context, context.view, input)
+  const { chain, lease: most } = offeringOf(context, context.view, input)
+  leaseFor(context.view, context, most, newHandoffId(context.clock.now()))
   await refreshStatuses(context, chain)
   const status = await statusesFor(context, chain)
   const { handoff, withheld } = await mintThroughGate(
