@@ -69,6 +69,17 @@ describe('a chain of grants', () => {
     expect(refused([root, forgedChild(root, change)])).toMatchObject(refusal(reason, { link: 1, field }))
   })
 
+  test('L1.2 attack 12: a child that may be used before its parent is refused', () => {
+    const later = ownerDraft({ lease: wideLease() })
+    const root = forge({ ...later, delegation: { ...later.delegation, not_before: NOW + 1000 } }, owner)
+    const begins = (at: number) => forgedChild(root, { granted_at: NOW, not_before: at })
+    expect(verify([root, begins(NOW + 1000)])).toMatchObject({ rootDid: owner.did })
+    expect(refused([root, begins(NOW + 999)])).toMatchObject({
+      code: 'GRANT_INVALID',
+      details: { reason: 'widened_time', field: 'not_before' },
+    })
+  })
+
   test.each<[string, Partial<Lease>]>([
     ['locations', { locations: ['nas://*/home_abcdefghijklmnopqrstuvwxyz'] }],
     ['actions', { actions: ['read', 'exec'] }],

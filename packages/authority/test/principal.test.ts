@@ -90,6 +90,15 @@ describe('who is asking', () => {
     expect(thrownBy(() => who(store, token, NOW + HOUR))).toMatchObject({ code: 'LEASE_EXPIRED' })
   })
 
+  test('L1.3 one that is over still looks, but not what was made out for a single task', async () => {
+    const look = ({ store, token }: Awaited<ReturnType<typeof withToken>>) =>
+      principalOf(store.view(), { kind: 'bearer', token }, { ...options, now: NOW + HOUR, isLooking: true })
+    expect(look(await withToken())).toMatchObject({ did: agent.did, lease: wideLease() })
+    const single = await withToken({ type: 'single', task: 'task_1800000000000_abcdefghij', maxDepth: 0 })
+    expect(who(single.store, single.token)).toMatchObject({ lease: wideLease() })
+    expect(thrownBy(() => look(single))).toMatchObject({ code: 'LEASE_EXPIRED' })
+  })
+
   test('L1.3 a revoked lease is over at the next use', async () => {
     const { store, token, hash } = await withToken()
     const held = who(store, token)

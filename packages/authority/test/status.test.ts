@@ -106,8 +106,12 @@ describe('L1.3 a message that must be done needs a young word that its grants st
     const root = told()
     const good = word(NOW)
     const forged = { status: { ...good.status, issued_at: NOW + 1 } }
-    const bad = [forged, word(NOW, {}, stranger), word(NOW + LIMITS.clockSkewMs + 1), { status: null }, 7]
-    expect(await speak(store, root, NOW, { status: bad.slice(0, 5) as Status[] })).toMatchObject({ kind: 'downgraded' })
+    const bad = [forged, word(NOW, {}, stranger), word(NOW + LIMITS.clockSkewMs + 1)]
+    const spoken = await speak(store, root, NOW, { status: bad })
+    expect(spoken).toMatchObject({ kind: 'downgraded', reason: 'revocation_stale' })
+    // one that is none is no word at all: the message can not be read
+    const broken = await speak(store, root, NOW, { status: [{ status: null }, 7] as unknown as Status[] })
+    expect(broken).toMatchObject({ kind: 'downgraded', step: 1, reason: 'malformed' })
     let kept = 0
     for await (const _ of store.view().range({ prefix: prefix('status') })) kept++
     expect(kept).toBe(0)

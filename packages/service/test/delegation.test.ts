@@ -1,7 +1,7 @@
 /** The three ways in which a delegation comes to a node (DEL-003 3.3), and what the owner sees of its use. */
 import { describe, expect, test } from 'vitest'
 import { createFakeClock, createKeyPair, type FakeClock } from '@csb/core'
-import { grantHash, isRevoked, signGrant, draftGrant, type Rank } from '@csb/authority'
+import { grantHash, isRevoked, signGrant, draftGrant, trust, type Rank } from '@csb/authority'
 import { HOUR, NOW, attach, codeOf, createHouse, messageOf, wordsOf, type House, type Task } from './house.ts'
 import { createNetwork } from './network.ts'
 
@@ -50,6 +50,16 @@ describe('DEL-003.3.3 a person tells the owner of a node', () => {
     const cast = await stage()
     await write(cast, more)
     expect(await claim(cast, saying)).toBe(`processed without authority: ${reason}`)
+  })
+
+  test('attack 26: an override is signed by its origin: nobody is let one by word of mouth', async () => {
+    const cast = await stage()
+    const speaks = { name: 'Ada', scope: ['*'], level: 'override' as const, until: null }
+    await cast.listener.store.transact((tx) =>
+      trust(tx, { did: cast.speaker.key.did, name: 'laptop', ceiling: 'override', speaks }),
+    )
+    expect(await claim(cast, { level: 'override' })).toBe('processed without authority: level_exceeds')
+    expect(await claim(cast)).toBe('with authority from Ada')
   })
 
   test('DEL-003.3.4 until its time is over, also by a clock set back, or it is taken back', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFakeClock, createKeyPair, fail, newId, type Grant, type Lease } from '@csb/core'
 import { createToken, draftGrant, findGrant, holderOf, signGrant, signRevocation, tokenHash } from '@csb/authority'
+import { getRef } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import {
   HOUR,
@@ -152,6 +153,33 @@ describe('L1.2 a budget', () => {
     const reader = await holding(house, { ...PARENT, budget: { bytes_read: 700 } })
     expect(await codeOf(list(house, reader))).toBe('done')
     await expect(list(house, reader)).rejects.toMatchObject({ details: { field: 'budget.bytes_read' } })
+  })
+
+  test('L1.2 of bytes is counted in a session as well: a push is refused before it is taken in', async () => {
+    const house = await createHouse()
+    const branch = 'runs/pushed'
+    const change = { name: `refs/heads/${branch}`, from: null, to: 'ab'.repeat(32) }
+    const pushing = async (bytes: number) => {
+      const pusher = await holding(house, { ...PARENT, paths: ['/'], deny_paths: [], budget: { bytes_written: bytes } })
+      const told: unknown[] = []
+      const chunks = [new Uint8Array(64)]
+      await house.service.attend(
+        pusher,
+        'git.push',
+        { changes: [change] },
+        {
+          send: async (message) => void told.push(message),
+          receive: async () => chunks.shift(),
+          close: async () => undefined,
+          abort: () => undefined,
+        },
+      )
+      return JSON.stringify(told.at(-1))
+    }
+    expect(await pushing(63)).toContain('budget.bytes_written')
+    // what is no pack is said to be that, once there is enough to take it in
+    expect(await pushing(64)).toContain('MALFORMED')
+    expect(getRef(house.store.view(), house.home, branch)).toBeUndefined()
   })
 
   test('attack 28: a run that a lease began is on its account', async () => {
