@@ -94,6 +94,8 @@ export type Operation = {
   readonly open: Openness
   /** What the lease must cover for this input; undefined where holding any valid lease is enough. */
   needs?(input: never, parts: Parts): LeaseRequest
+  /** It is a write, and its answer shows what was there before: that is counted as read. */
+  readonly shows?: true
   /** It is no read and only looks all the same: it goes on where nothing may be changed or sent. */
   readonly looks?: true
   /** It is done while the record is held. */

@@ -19,6 +19,7 @@ import { noteCommit } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner, labelHere } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
+import { isOwner } from '../session/session.ts'
 import { labelOfSession, withoutOutside } from '../session/taint.ts'
 import {
   EVERYTHING,
@@ -75,8 +76,10 @@ const shown = (note: Note) => ({
   ...note.entry,
   label: formatLabel(note.label),
   hlc: note.hlc,
-  ...(note.deletedAt === null ? {} : { deleted: true, deleted_at: note.deletedAt }),
+  ...marked(note.deletedAt),
 })
+
+const marked = (deletedAt: number | null) => (deletedAt === null ? {} : { deleted: true, deleted_at: deletedAt })
 
 /**
  * What an agent remembers is the agent's, whatever it says: only the owner's own lease writes as the owner. What a
@@ -84,7 +87,7 @@ const shown = (note: Note) => ({
  */
 function labelGiven(context: Context, given: string | undefined): Label {
   const label = given === undefined ? OWNER_PRIVATE : parseLabel(given)
-  if (context.principal.did === context.identity.owner.did) return label
+  if (isOwner(context)) return label
   return joinLabels([label, { level: 'public', integrity: 'agent', tags: [] }, labelOfSession(context, context.view)])
 }
 
@@ -244,5 +247,7 @@ async function change(context: Context, input: Named, verb: string, work: typeof
       }),
     ({ commit }) => ({ home, branch: BRANCH, commit, note: input.id, reason: input.reason ?? 'unspecified' }),
   )
-  return { ...shown(done.note), ...noteCommit(context, done.commit) }
+  const { entry, label, deletedAt } = done.note
+  // what it says is for those who may read it, and they know how
+  return { id: entry.id, label: formatLabel(label), ...marked(deletedAt), ...noteCommit(context, done.commit) }
 }

@@ -48,6 +48,7 @@ export const mergeOperations: readonly Operation[] = [
     name: 'files.merge',
     input: 'FilesMerge',
     kind: 'write',
+    shows: true,
     open: 'lease',
     needs: (input: Merging, parts: Parts) =>
       on(isProtected(parts, input) ? 'propose' : 'write', input.into, input, parts),

@@ -10,6 +10,8 @@ import type { Usage } from '@csb/agents'
 import type { Operation, Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 
+type Counted = Pick<Operation, 'kind' | 'shows'>
+
 type Payer = Pick<Parts, 'store'> & { readonly principal: Principal }
 
 /**
@@ -18,15 +20,15 @@ type Payer = Pick<Parts, 'store'> & { readonly principal: Principal }
  */
 export async function chargeCall(
   { store, principal: { leaseHash } }: Payer,
-  { kind }: Pick<Operation, 'kind'>,
+  operation: Counted,
   input: unknown,
 ): Promise<void> {
   const view = store.view()
   if (leaseHash === null || !isMetered(view, leaseHash)) return
   // what is read is known only afterwards; who has nothing left does not begin
-  if (isReading(kind) && leftOf(view, leaseHash, 'bytes_read') === 0)
+  if (isReading(operation) && leftOf(view, leaseHash, 'bytes_read') === 0)
     fail('SCOPE_EXCEEDED', { field: 'budget.bytes_read', lease: leaseHash })
-  const written = kind === 'write' ? { bytes_written: bytesOf(input) } : {}
+  const written = operation.kind === 'write' ? { bytes_written: bytesOf(input) } : {}
   await store.transact((tx) => charge(tx, leaseHash, { calls: 1, ...written }))
 }
 
@@ -36,10 +38,10 @@ export async function chargeCall(
  */
 export async function chargeAnswer<T>(
   { store, principal: { leaseHash } }: Payer,
-  { kind }: Pick<Operation, 'kind'>,
+  operation: Counted,
   answer: T,
 ): Promise<T> {
-  if (leaseHash === null || !isReading(kind) || !isMetered(store.view(), leaseHash)) return answer
+  if (leaseHash === null || !isReading(operation) || !isMetered(store.view(), leaseHash)) return answer
   await store.transact((tx) => charge(tx, leaseHash, { bytes_read: bytesOf(answer) }))
   return answer
 }
@@ -98,7 +100,8 @@ export function meteredPort({ store, principal: { leaseHash } }: Payer, port: Me
   }
 }
 
-const isReading = (kind: Operation['kind']): boolean => kind === 'read' || kind === 'stream'
+/** What a write answers is what was written, and what it came to; each message of a session is counted by itself. */
+const isReading = ({ kind, shows }: Counted): boolean => (kind !== 'write' && kind !== 'session') || shows === true
 
 /** Bytes of a value as JSON; of one that carries bytes, those. */
 function bytesOf(value: unknown): number {
