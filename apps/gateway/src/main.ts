@@ -14,6 +14,7 @@ import { fail, systemClock, toNodeError } from '@csb/core'
 import {
   VERSION,
   defaultDirectory,
+  forgetSecrets,
   initNode,
   passphraseOf,
   readOwner,
@@ -90,7 +91,9 @@ function readArguments() {
 
 async function serve(directory: string, values: Values): Promise<void> {
   const flags = flagsOf(values)
-  if ((await readText(directory, 'identity')) === undefined) await make(directory, values.name ?? 'gateway')
+  const isMaking = (await readText(directory, 'identity')) === undefined
+  if (isMaking) await make(directory, values.name ?? 'gateway')
+  forgetSecrets(isMaking)
   const settings = await readSettings(directory, flags)
   const owner = (await readText(directory, 'owner')) === undefined ? undefined : await readOwner(directory)
   await serveNode(directory, settings, {

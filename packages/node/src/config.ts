@@ -55,6 +55,23 @@ const PEER =
 export const defaultDirectory = (env: Environment = process.env): string =>
   given(env['CSB_DATA']) ?? join(homedir(), '.csb')
 
+/** Passphrases that are told by the environment: for one signature, and for no process that lives on. */
+const SECRETS = ['CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_RECOVERY_PASSPHRASE'] as const
+
+/**
+ * Take the passphrases out of the environment.
+ * @returns what is left of it, and whether there was one
+ */
+export function dropSecrets(env: Record<string, string | undefined> = process.env): {
+  readonly left: Environment
+  readonly had: boolean
+} {
+  const had = SECRETS.some((name) => env[name] !== undefined)
+  // not set to undefined, which would be the text 'undefined'
+  for (const name of SECRETS) Reflect.deleteProperty(env, name)
+  return { left: env, had }
+}
+
 /** The passphrase of the owner's key, for machines without a terminal. */
 export const passphraseOf = (env: Environment = process.env): string | undefined => given(env['CSB_PASSPHRASE'])
 

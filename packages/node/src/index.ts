@@ -1,7 +1,7 @@
 export { VERSION } from './version.ts'
 export { connectCloud, startNode } from './start-node.ts'
 export type { RunningNode } from './create-node.ts'
-export { serveNode } from './serve.ts'
+export { forgetSecrets, serveNode } from './serve.ts'
 export { initNode, type Initialised } from './init-node.ts'
 export { openOwner, readOwner, sealOwner, type Custody } from './owner.ts'
 export { readText } from './data-folder.ts'

@@ -1,5 +1,5 @@
 /** Runs a node as a process: until a signal comes, whatever goes wrong in one request meanwhile. */
-import type { Settings } from './config.ts'
+import { dropSecrets, type Settings } from './config.ts'
 import type { RunningNode } from './create-node.ts'
 import { startNode } from './start-node.ts'
 
@@ -8,6 +8,19 @@ export type Watcher = {
   ready(node: RunningNode): void
   /** a signal came; it ends what it has begun and closes its database */
   stopping(): void
+}
+
+/**
+ * The process that serves has neither the owner's key in its memory nor a passphrase in its environment, where every
+ * program of the same user could read it: where this one has, it begins anew without, under the same number and with the
+ * same arguments. It does not return then. Where the system can not do that the variables are at least taken away.
+ * @param isMaking it made the owner's key
+ */
+export function forgetSecrets(isMaking: boolean): void {
+  const { left, had } = dropSecrets()
+  if (!had && !isMaking) return
+  const { execPath, execArgv, argv } = process
+  process.execve?.(execPath, [execPath, ...execArgv, ...argv.slice(1)], { ...left })
 }
 
 /**

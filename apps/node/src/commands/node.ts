@@ -5,6 +5,7 @@ import { fail, isNodeError, systemClock } from '@csb/core'
 import {
   commandName,
   defaultDirectory,
+  forgetSecrets,
   initNode,
   passphraseOf,
   readOwner,
@@ -137,8 +138,9 @@ const callOf = (directory: string): { csb: string; data: string } => ({
 
 async function start(stand: Stand, _args: readonly [], options: Starting): Promise<void> {
   const { directory, out, isJson } = stand
-  if (options.init === true && (await readText(directory, 'identity')) === undefined)
-    out.notice(doneText(stand, await make(stand, options)))
+  const isMaking = options.init === true && (await readText(directory, 'identity')) === undefined
+  if (isMaking) out.notice(doneText(stand, await make(stand, options)))
+  forgetSecrets(isMaking)
   const { port, host, insecure, listen, bootstrap, mdns } = options
   // true is what commander says where nobody did
   const flags: Flags = given({ port, host, insecure, listen, bootstrap, mdns: mdns ? undefined : false })
