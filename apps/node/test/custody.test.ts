@@ -57,7 +57,7 @@ const spellings = (bytes: Uint8Array): readonly Buffer[] => {
   ]
 }
 
-shown(
+test.skipIf(isHidden)(
   'L1.7 attack 33: the process of the node has neither the key of its owner nor the passphrase, not even of its making',
   async () => {
     const pid = nas.ready['pid'] as number
