@@ -1,5 +1,5 @@
 /** What somebody who pushes by git can do about a refusal: which text of the catalogue says it. */
-import { GIT_TEXTS, type ErrorCode, type ErrorDetails, type GitText } from '@csb/core'
+import { GIT_TEXTS, wordOf, type ErrorCode, type ErrorDetails, type GitText } from '@csb/core'
 
 type Refusal = { readonly code: ErrorCode; readonly details: ErrorDetails }
 
@@ -10,7 +10,7 @@ type Refusal = { readonly code: ErrorCode; readonly details: ErrorDetails }
 export function adviceOn({ code, details }: Refusal): GitText | undefined {
   const { advice, kind, path } = details
   const all = code === 'TOO_LARGE' && path === undefined ? 'push' : undefined
-  const keys = [`git.advice.${code}.${String(advice ?? kind ?? all)}`, `git.advice.${code}`]
+  const keys = [`git.advice.${code}.${wordOf(advice ?? kind ?? all)}`, `git.advice.${code}`]
   const text = keys.find((key) => Object.hasOwn(GIT_TEXTS, key)) as GitText['text'] | undefined
   return text === undefined ? undefined : { text, values: details }
 }
