@@ -48,6 +48,10 @@ export const ERROR_TEXTS = {
     'Change it, and ask again. As it is it can be asked for again a day after the card {card}.',
   'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
   'hint.GRANT_INVALID': 'See what is granted with: csb grants',
+  'hint.GRANT_INVALID.malformed.branches':
+    'A branch is its whole name, as in main; runs/* is all below runs/, and * is all. A * stands nowhere else.',
+  'hint.GRANT_INVALID.malformed.paths': 'A path begins with /, as in /docs with all below it; / is all.',
+  'hint.GRANT_INVALID.malformed.deny_paths': 'A path begins with /, as in /docs with all below it; / is all.',
   'hint.GRANT_INVALID.malformed': 'That field does not fit; grant-v1.schema.json says what it takes.',
   'hint.GATE_REQUIRED': 'The owner decides with: csb gate show {card}, csb gate approve {card}',
   'hint.GATE_STALE': 'The field named is not what it was. Ask for it again, and look at the new card: csb gate list',

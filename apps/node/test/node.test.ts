@@ -218,6 +218,34 @@ describe('a command', () => {
     expect({ code, out }).toMatchObject({ code: EXIT.ok, out: expect.stringMatching(/odd\.md: front matter kept/) })
   })
 
+  test.each([
+    ['--branches', 'main,runs/m*', 'branches', 'runs/* is all below runs/'],
+    ['--paths', 'docs', 'paths', 'A path begins with /'],
+    ['--deny', 'docs', 'deny_paths', 'A path begins with /'],
+  ])(
+    'that hands out a lease with %s %s names the field and what would be right',
+    async (option, value, field, says) => {
+      const rest = ['--paths', '/', '--branches', 'main'].flatMap((word, at, all) =>
+        at % 2 === 0 && word !== option ? [word, all[at + 1] ?? ''] : [],
+      )
+      const { code, err } = await csb([
+        'lease',
+        '--for',
+        'reader',
+        '--actions',
+        'read',
+        ...rest,
+        option,
+        value,
+        '--data',
+        folder,
+      ])
+      expect(code).toBe(EXIT.refused)
+      expect(err).toContain(field)
+      expect(err).toContain(says)
+    },
+  )
+
   test('that hands out a lease which reaches nothing says what is missing', async () => {
     const lease = ['lease', '--for', 'reader', '--data', folder, '--actions', 'read,list']
     const nowhere = await csb(lease)
