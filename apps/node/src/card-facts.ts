@@ -91,15 +91,16 @@ function timeText({ ttl_ms: ttlMs, expires_at: at }: Facts<'mint'>): string {
   return at === null ? t('gate.mint.ever') : t('gate.mint.until', { until: new Date(at).toISOString() })
 }
 
-function grantText(nas: string, { grant }: Facts<'mint'>): string {
+function grantText(nas: string, { grant, work }: Facts<'mint'>): string {
   const { level, scope, audience, depth, task, max_age_ms: maxAgeMs } = grant
+  const free = work === null ? t('gate.mint.any-task') : t('gate.mint.this-work')
   const node = (did: string) => (did === '*' ? t('gate.mint.anybody') : named('', did).trim())
   return t('gate.mint.grant', {
     level: inline(level),
     scope: scope.map(quote).join(' '),
     audience: audience.map((did) => (did === nas ? t('gate.mint.here') : node(did))).join(', '),
     depth,
-    task: task === null ? t('gate.mint.any-task') : quote(task),
+    task: task === null ? free : quote(task),
     seconds: Math.ceil(maxAgeMs / 1000),
   })
 }

@@ -26,8 +26,9 @@ const SUBMODULE = '160000'
 
 export const isRed = ({ risks }: Card): boolean => risks.some(({ severity }) => severity === 'red')
 
-/** Lines of texts that the node does not show with the card: who approves it has not read them here. */
-export const unseenLines = ({ texts }: Review): number => texts.reduce((sum, { more_lines: more }) => sum + more, 0)
+/** Lines and whole texts that the node does not show with the card: who approves it has not read them here. */
+export const unseenParts = ({ texts }: Review): number =>
+  texts.reduce((sum, { text, more_lines: more }) => sum + more + (text === null ? 1 : 0), 0)
 
 /**
  * @param most changes that are printed of a card without red, and {@link TEXT_LINES} lines of each; a red one is
@@ -194,5 +195,7 @@ function changeText(change: Change): string {
     size: sizeText(change, both),
     mode: change.mode_old === change.mode_new ? '' : `  mode ${both(change.mode_old, change.mode_new)}`,
     label: `  ${both(change.label_old, change.label_new)}`,
+    // what leaves the node is named by its bytes too
+    sha256: op === 'send' ? t('gate.sha256', { sha256: inline(change.sha256_new ?? '-') }) : '',
   })
 }

@@ -49,7 +49,8 @@ export const GATE_TEXTS = {
   'gate.more-makers': '           and {count|more run|more runs}',
   'gate.unrecorded': 'made by    nobody known: {count|commit is|commits are} not in the record',
   'gate.risk': '  {severity}  {text} ({count})',
-  'gate.change': '  {op} {path}{from}  {size}{mode}{label}',
+  'gate.change': '  {op} {path}{from}  {size}{mode}{label}{sha256}',
+  'gate.sha256': '  sha256 {sha256}',
   'gate.bytes': '{size|byte|bytes}',
   'gate.submodule': 'submodule',
   'gate.text.none': '    | ({why})',
@@ -62,7 +63,7 @@ export const GATE_TEXTS = {
   'gate.text.too-much': 'too much on this card to be shown: csb files diff',
   'gate.quick':
     'The last {count|approval was|approvals were} given less than {seconds} seconds after the card was shown. Look at this one.',
-  'gate.unseen': 'The node does not show {count|line|lines} of this card. To go on type {count}:',
+  'gate.unseen': 'The node does not show {count|line or text|lines and texts} of this card. To go on type {count}:',
   'gate.state': 'state      {state}{field}',
   'gate.card':
     '{meaning}\n\ncard       {id}\nhome       {home} of {owner}\ntarget     {target}\nbrings in  {source}\nasked by   {asker}, run {exec}, by {door}\n{askerLease}\n{makers}{explain}{facts}\nRISKS\n{risks}\n\nCHANGES  {add} added, {change} changed, {delete} deleted, {rename} renamed, {label} relabelled, {send} sent; {conflicts} conflicts\n{changes}\n\nSIGNED WITH A DECISION\nbase       {base}\nhead       {head}\nresult     {tree}\ndiff       {diff}\nlabels     {labels}\ntainted    {taint}\nlease      {lease}\nrules      {policy}\nrecord     {size} entries, root {root}\nwitnessed  {witnessed}\ndigest     {digest}\n{state}\nuntil      {until}',
@@ -93,6 +94,7 @@ export const GATE_TEXTS = {
   'gate.mint.anybody': 'any node',
   'gate.mint.here': 'this node',
   'gate.mint.any-task': 'any',
+  'gate.mint.this-work': 'this work only',
   'gate.mint.no-lease': 'lease      none: it lends a voice only',
   'gate.mint.lease': 'lease      as it will be given, and of a budget what is left by then:',
   'gate.mint.parent': 'under      {parent}',

@@ -91,7 +91,7 @@ test.skipIf(!hasTerminal)(
   'L1.7 a red card with lines that are not shown takes a word on them before its target',
   async () => {
     const id = await proposed('package.json', 450)
-    const unseen = 'The node does not show 51 lines of this card.'
+    const unseen = 'The node does not show 51 lines and texts of this card.'
     const left = await atTerminal(['gate', 'approve', id], unseen, `main${ENTER}`)
     expect({ code: left.code, out: left.out }).toEqual({
       code: 0,

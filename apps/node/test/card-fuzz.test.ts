@@ -179,7 +179,7 @@ function reviewOf(next: () => string, kind: 'merge' | 'forget' | 'mint'): Review
     { path: 'a', form: 'diff', text: word, more_lines: 3 },
     { path: 'b', form: 'content', text: null, why: more, more_lines: 0 },
   ]
-  const changes = [{ ...change('change'), path: 'a' }, { ...change('delete'), path: 'b' }, change('add')]
+  const changes = [{ ...change('change'), path: 'a' }, { ...change('delete'), path: 'b' }, change('send')]
   return { card, digest: next(), state: 'open', field: next(), quick: 0, changes, texts } as unknown as Review
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Review } from '@csb/node'
-import { cardLine, cardText } from '../src/card-text.ts'
+import { cardLine, cardText, unseenParts } from '../src/card-text.ts'
 
 type Card = Review['card']
 type Change = Review['changes'][number]
@@ -179,6 +179,11 @@ describe('the words behind a change', () => {
     expect(cardText(review([change('a.md')], {}, texts))).toMatch(whole)
     const red = review([change('a.md')], { risks: [{ id: 'deletes-many', severity: 'red', count: 11 }] }, texts)
     expect(cardText(red, 200)).toMatch(whole)
+  })
+
+  test('what is not shown is counted for who approves: lines that are cut, and texts that are none', () => {
+    const texts = [textOf('a', 'x', { more_lines: 3 }), textOf('b', null, { why: 'large' }), textOf('c', 'x')]
+    expect(unseenParts(review([], {}, texts))).toBe(4)
   })
 
   test('what is not shown says why', () => {

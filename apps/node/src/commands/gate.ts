@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { LIMITS, delay, fail, systemClock } from '@csb/core'
 import { decideCard, reviewCard, type Decided, type Deciding, type Review, type ShownCard } from '@csb/node'
-import { cardLine, cardText, isRed, unseenLines } from '../card-text.ts'
+import { cardLine, cardText, isRed, unseenParts } from '../card-text.ts'
 import { acting, given, labelOf, route, type Stand } from '../context.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -120,7 +120,7 @@ async function isMeant(review: Review, decision: Decision): Promise<boolean> {
   const { card } = review
   const isGrave = decision === 'approve' && (isRed(card) || card.changes.delete > 0 || card.kind !== 'merge')
   if (isGrave) await delay(DWELL_MS)
-  const unseen = isGrave && isRed(card) ? unseenLines(review) : 0
+  const unseen = isGrave && isRed(card) ? unseenParts(review) : 0
   if (unseen > 0 && (await asked(review, decision, t('gate.unseen', { count: unseen }))) !== String(unseen))
     return false
   const word = isGrave ? wordFor(card) : t(`gate.word.${decision}`)
