@@ -3,7 +3,7 @@
  * whatever hash the home uses, or by object id where they are too large, and both labels. Any byte or label that differs gives another digest.
  */
 import { isUtf8 } from 'node:buffer'
-import { LIMITS, canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8 } from '@csb/core'
+import { LIMITS, canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8, type Label } from '@csb/core'
 import type { View } from '@csb/store'
 import { labelsOf, readLabels } from './labels.ts'
 import { findRenames } from './merge-renames.ts'
@@ -100,6 +100,31 @@ export function manifestOf(view: View, home: string, before: string, after: stri
     .filter(({ path }) => !touched.has(path) && formatLabel(labelOld(path)) !== formatLabel(labelNew(path)))
     .map(({ path, side }) => entry('label', { path, before: side, after: side }))
   return [...files, ...labelled].sort((a, b) => comparePaths(a.path, b.path))
+}
+
+/** A file of which nothing but the label becomes another. @throws NOT_FOUND, OBJECT_DAMAGED */
+export function relabelEntry(
+  view: View,
+  home: string,
+  { path, side }: { readonly path: string; readonly side: Side },
+  labels: { readonly before: Label; readonly after: Label },
+): ManifestEntry {
+  const { sha256, size, oid, isOpaque } = readContent(view, home, side)
+  const mode = modeOf(side.mode)
+  return {
+    op: 'label',
+    path,
+    mode_old: mode,
+    mode_new: mode,
+    sha256_old: sha256,
+    sha256_new: sha256,
+    ...(oid === undefined ? {} : { oid_old: oid, oid_new: oid }),
+    size_old: size,
+    size_new: size,
+    label_old: formatLabel(labels.before),
+    label_new: formatLabel(labels.after),
+    ...(isOpaque === true ? { opaque: true } : {}),
+  }
 }
 
 /** `sha256:<hex>` over the RFC 8785 text of the entries. */

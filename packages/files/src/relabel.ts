@@ -3,15 +3,17 @@
  * label that is raised only restricts; whether one may be lowered is decided above, on what the preview says.
  * @clause L3.2
  */
-import { fail, formatLabel, utf8, type Label } from '@csb/core'
+import { fail, formatLabel, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
+import { relabelEntry, type ManifestEntry } from './diff-manifest.ts'
 import { editTree } from './edit.ts'
 import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
-import { readBlob, readCommit, readTree, writeCommit } from './objects.ts'
+import { readCommit, readTree, writeCommit } from './objects.ts'
 import type { CommitWords } from './change.ts'
 import { isReserved, validatePath } from './paths.ts'
 import { advanceRef, getRef, isSnapshot } from './refs.ts'
-import { FOLDER, SUBMODULE, modeOf, submoduleText, type Mode } from './tree.ts'
+import { FOLDER, type Mode } from './tree.ts'
+import { comparePaths } from './tree-diff.ts'
 import { entryAt } from './walk.ts'
 
 export type Relabel = {
@@ -22,22 +24,13 @@ export type Relabel = {
   readonly label: Label
 }
 
-/** A file whose label in force would be another one. Labels as `level:integrity[:tags]`. */
-export type Relabelled = {
-  readonly path: string
-  readonly mode: string
-  readonly bytes: Uint8Array
-  readonly before: string
-  readonly after: string
-}
-
 export type RelabelPreview = {
   /** commit of the branch */
   readonly base: string
   /** object id at the path */
   readonly oid: string
-  /** by path bytes */
-  readonly files: readonly Relabelled[]
+  /** files whose label in force would be another one, by path bytes */
+  readonly files: readonly ManifestEntry[]
 }
 
 /**
@@ -54,19 +47,18 @@ export function previewRelabel(view: View, { home, branch, path, label }: Relabe
   const labels = labelsIn(view, home, tree)
   const before = labelReader(labels)
   const after = labelReader(new Map([...labels, [path, formatLabel(label)]]))
-  const files: Relabelled[] = []
+  const files: ManifestEntry[] = []
   const look = (mode: Mode, oid: string, at: string): void => {
     if (mode === FOLDER) {
       for (const entry of readTree(view, home, oid)) look(entry.mode, entry.oid, `${at}/${entry.name}`)
       return
     }
-    const [old, now] = [formatLabel(before(at)), formatLabel(after(at))]
-    if (old === now) return
-    const bytes = mode === SUBMODULE ? utf8(submoduleText(oid)) : readBlob(view, home, oid)
-    files.push({ path: at, mode: modeOf(mode), bytes, before: old, after: now })
+    const own = { before: before(at), after: after(at) }
+    if (formatLabel(own.before) === formatLabel(own.after)) return
+    files.push(relabelEntry(view, home, { path: at, side: { mode, oid } }, own))
   }
   look(start.mode, start.oid, path)
-  files.sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
+  files.sort((a, b) => comparePaths(a.path, b.path))
   return { base: ref.commit, oid: start.oid, files }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parseLabel } from '@csb/core'
+import { LIMITS, parseLabel } from '@csb/core'
+import { key } from '@csb/store'
 import {
   applyRelabel,
   commitFiles,
@@ -8,6 +9,7 @@ import {
   listFiles,
   previewRelabel,
   readCommit,
+  writeBlobStream,
   writeCommit,
 } from '../src/index.ts'
 import { NOW, WORDS, openHome, snapshot, text } from './open-home.ts'
@@ -27,11 +29,40 @@ describe('what a new label would change', () => {
     const { store, at } = await stand()
     const before = await snapshot(store)
     const { files, base } = previewRelabel(store.view(), { ...at, path: 'x', label: parseLabel('trusted:owner') })
-    expect(files.map(({ path, before: old, after }) => [path, old, after])).toEqual([
+    expect(files.map(({ path, label_old: old, label_new: now }) => [path, old, now])).toEqual([
       ['x/b.md', 'private:owner', 'trusted:owner'],
     ])
     expect(base).toBe(getRef(store.view(), at.home, 'runs/1')?.commit)
     expect(await snapshot(store)).toEqual(before)
+  })
+
+  test('is told of a file that is too large to be held, by its id, and of one that was forgotten', async () => {
+    const { store, home, at } = await stand()
+    const bytes = LIMITS.blobBytes + 1
+    const piece = new Uint8Array(1024 * 1024)
+    const large = await writeBlobStream(store, home, {
+      bytes,
+      open: async function* () {
+        for (let left = bytes; left > 0; left -= piece.byteLength)
+          yield piece.subarray(0, Math.min(left, piece.byteLength))
+      },
+    })
+    const change = { path: 'x/large.bin', bytes: { mode: '100644', oid: large } as const }
+    await store.transact((tx) => commitFiles(tx, { ...WORDS, home, branch: 'runs/1', changes: [change] }))
+    const { files } = previewRelabel(store.view(), { ...at, path: 'x', label: parseLabel('trusted:owner') })
+    expect(files.find(({ path }) => path === change.path)).toMatchObject({
+      op: 'label',
+      sha256_old: null,
+      sha256_new: null,
+      oid_old: large,
+      oid_new: large,
+      size_new: bytes,
+      label_new: 'trusted:owner',
+    })
+    const gone = listFiles(store.view(), { home, at: 'runs/1', path: 'x' }).find(({ path }) => path === 'x/b.md')
+    await store.transact((tx) => tx.put(key('erased', home, gone?.oid ?? ''), new Uint8Array()))
+    const after = previewRelabel(store.view(), { ...at, path: 'x/b.md', label: parseLabel('trusted:owner') })
+    expect(after.files).toMatchObject([{ path: 'x/b.md', sha256_old: null, size_old: null }])
   })
 
   test('is refused where there is nothing, or nothing that bears a label', async () => {

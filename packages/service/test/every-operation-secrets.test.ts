@@ -133,6 +133,13 @@ describe('attack 14: what a lease does not reach is heard by no operation', () =
       ...['memory.get', 'memory.delete', 'memory.restore'].map((one) => [one, { id: note }, { id: none }] as const),
       ['memory.label', { id: note, label }, { id: none, label }],
       ['memory.forget', { ids: [note] }, { ids: [none] }],
+      ['files.read', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],
+      ['files.label', { branch: 'runs/x', path: hidden, label }, { branch: 'runs/x', path: absent, label }],
+      [
+        'files.label',
+        { branch: 'runs/x', path: hidden, label: 'private:owner' },
+        { branch: 'runs/x', path: absent, label: 'private:owner' },
+      ],
       ['files.list', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],
       ['files.diff', { from: 'main', to: 'runs/x', path: hidden }, { from: 'main', to: 'runs/x', path: absent }],
       ['files.restore', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],

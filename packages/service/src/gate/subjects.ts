@@ -96,7 +96,7 @@ function relabelSubject(view: View, request: GateRequest, own: Own): GateSubject
     base,
     head: oid,
     resultTree: null,
-    changes: files.map((file) => relabelled(file.path, file.mode, file.bytes, file.before, file.after)),
+    changes: files,
     conflicts: 0,
     commits: [],
   }
@@ -115,21 +115,21 @@ function noteSubject(view: View, request: GateRequest, own: Own): GateSubject {
     base: state.oid,
     head: state.oid,
     resultTree: null,
-    changes: [relabelled(state.path, null, bytes, state.label, formatLabel(parseLabel(label)))],
+    changes: [relabelled(state.path, bytes, state.label, formatLabel(parseLabel(label)))],
     conflicts: 0,
     commits: [],
   }
 }
 
 /** The words stay, the label does not. */
-function relabelled(path: string, mode: string | null, bytes: Uint8Array, before: string, after: string): GateChange {
+function relabelled(path: string, bytes: Uint8Array, before: string, after: string): GateChange {
   const sha256 = sha256Hex(bytes)
   const size = bytes.byteLength
   return {
     op: 'label',
     path,
-    mode_old: mode,
-    mode_new: mode,
+    mode_old: null,
+    mode_new: null,
     sha256_old: sha256,
     sha256_new: sha256,
     size_old: size,

@@ -13,8 +13,10 @@ import {
 import {
   MEMORY,
   commitFiles,
+  entryAt,
   getHome,
   getRef,
+  isBlob,
   labelAt,
   listFiles,
   listRefs,
@@ -96,6 +98,18 @@ function bytesOf({ text, base64, delete: isGone }: Write): Uint8Array | null {
 }
 
 type ListedShown = Labelled & { readonly oid?: string }
+
+/** The label of a file that may be seen. One that may not looks like one that is not there. @throws NOT_FOUND */
+function labelSeen(context: Context, home: string, { branch, path }: At & { readonly path: string }): Label {
+  const { view, clearance } = context
+  const none = () => fail('NOT_FOUND', { path })
+  const head = getRef(view, home, branch)?.commit ?? none()
+  const entry = entryAt(view, home, readCommit(view, home, head).tree, validatePath(path))
+  if (entry === undefined || !isBlob(entry)) return none()
+  const inTree = labelAt(view, { home, at: branch, path }).label
+  const label = labelOfFile(view, { home, branch, path, oid: entry.oid, label: inTree })
+  return dominates(clearance, label) ? label : none()
+}
 
 /** A folder of a branch, with all that is below, as the reader is shown it: ids of folders are digests of what lies in them. */
 async function listShown(context: Context, home: string, { branch, path = '', ...input }: At): Promise<ListedShown[]> {
@@ -180,12 +194,10 @@ export const filesOperations: readonly Operation[] = [
     needs: reading,
     run: (context: Context, input: At & { path: string }) => {
       const home = homeOf(input, context)
-      const file = readFile(context.view, { home, at: branchOf(context, input), path: input.path })
-      const { branch, path } = input
-      const label = labelOfFile(context.view, { home, branch, path, oid: file.oid, label: file.label })
+      const at = branchOf(context, input)
+      const label = labelSeen(context, home, input)
+      const file = readFile(context.view, { home, at, path: input.path })
       context.view.noteRead({ home, path: input.path, oid: file.oid, label })
-      // what may not be seen looks like what is not there
-      if (!dominates(context.clearance, label)) fail('NOT_FOUND', { path: input.path })
       const text = fromUtf8(file.bytes)
       const body = text === undefined ? { base64: Buffer.from(file.bytes).toString('base64') } : { text }
       return { path: input.path, oid: file.oid, label, ...body }

@@ -3,11 +3,11 @@
  * strict in level, integrity or tags, a person decides at the gate.
  * @clause L3.2
  */
-import { dominates, fail, formatLabel, parseLabel } from '@csb/core'
+import { dominates, fail, formatLabel, isNodeError, parseLabel } from '@csb/core'
 import { isLowered } from '@csb/authority'
-import { MEMORY, applyRelabel, previewRelabel, validatePath } from '@csb/files'
+import { MEMORY, applyRelabel, labelAt, previewRelabel, validatePath, type RelabelPreview } from '@csb/files'
 import { getNote, getState, relabelNote } from '@csb/memory'
-import { known, noteCommit, withoutIds, writeShown } from '../git/ids.ts'
+import { known, noteCommit, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
@@ -50,10 +50,8 @@ async function labelFile(context: Context, input: OfFile) {
   const { branch, path } = input
   if (branch === MEMORY) fail('PROTECTED', { branch: MEMORY, reason: 'notes bear their own labels' })
   const label = parseLabel(input.label)
-  const { base, files } = await withoutIds(context, () => previewRelabel(context.view, { home, branch, path, label }))
-  // what may not be seen looks like what is not there
-  if (!files.every(({ before }) => dominates(context.clearance, parseLabel(before)))) fail('NOT_FOUND', { path })
-  if (files.some(({ before, after }) => isLowered({ label_old: before, label_new: after })))
+  const { base, files } = previewSeen(context, { home, branch, path, label })
+  if (files.some(isLowered))
     return askGate(context, { kind: 'lower-label', home, branch, path, label: formatLabel(label) })
   const words = {
     author: authorOf(context),
@@ -72,6 +70,20 @@ async function labelFile(context: Context, input: OfFile) {
     ({ commit }) => ({ home, branch, commit, label: formatLabel(label) }),
   )
   return told
+}
+
+/** What may not be seen looks like what is not there. @throws NOT_FOUND, INVALID_INPUT, PROTECTED */
+function previewSeen({ view, clearance }: Context, asked: Parameters<typeof previewRelabel>[1]): RelabelPreview {
+  const { home, branch: at, path } = asked
+  try {
+    const preview = previewRelabel(view, asked)
+    const labels = preview.files.map(({ label_old: before }) => parseLabel(before))
+    const isSeen = [labelAt(view, { home, at, path }).label, ...labels].every((own) => dominates(clearance, own))
+    if (isSeen) return preview
+  } catch (error) {
+    if (!isNodeError(error, 'NOT_FOUND')) throw error
+  }
+  return fail('NOT_FOUND', { path })
 }
 
 async function labelNote(context: Context, input: OfNote) {
