@@ -1,7 +1,7 @@
 /** What csb key says: the part of the catalogue that texts.ts takes in. */
 
 export const KEY_TEXTS = {
-  'key.about': "the owner's key: show, seal, rotate, compromise, take, recovery, recover",
+  'key.about': "the owner's key: show, seal, rotate, take, compromise, recover",
   'key.seal.about': 'put it behind a passphrase',
   'key.seal.done': 'Sealed.',
   'key.show.about': 'show the key of the owner and of the node, and the keys before',

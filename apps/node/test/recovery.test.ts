@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyPair, systemClock, until } from '@csb/core'
 import { signKeyChange } from '@csb/authority'
-import { connect, openOwner } from '@csb/node'
+import { connect, createRecoveryFile, openOwner } from '@csb/node'
 import { csb, csbStart, type Running, type Setting } from './command.ts'
 
 const OLD = 'the first passphrase'
@@ -83,6 +83,23 @@ test('a recovery key is made, outside of the data folder, once, and the peers he
   expect(await json<object>(['key', 'recovery', 'show', ...at('nas')])).toEqual({ recovery })
   const wrong = await csb(['key', 'recovery', 'show', inDrawer('letter'), ...at('nas')])
   expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('no file with a recovery key')])
+})
+
+test('one that was written and not named yet is named by the same command, and none that somebody else put there', async () => {
+  const { owner } = await shownAt('friend')
+  const [broken, planted] = [inDrawer('broken'), inDrawer('planted')]
+  const init = { directory: join(folder, 'friend'), owner: { name: 'friend', did: owner.did } }
+  const { digest } = await createRecoveryFile(broken, { ...init, passphrase: DRAWER })
+  await createRecoveryFile(planted, { ...init, passphrase: 'of somebody else' })
+  const make = (file: string) =>
+    csb(['key', 'recovery', 'new', file, ...at('friend')], { env: { CSB_NEW_PASSPHRASE: DRAWER } })
+  const refused = await make(planted)
+  expect([refused.code, refused.err]).toEqual([3, expect.stringContaining('The passphrase is wrong.')])
+  expect((await shownAt('friend')).owner.recovery).toBeNull()
+  const before = await readFile(broken, 'utf8')
+  expect((await make(broken)).err).toBe('')
+  expect((await shownAt('friend')).owner.recovery).toBe(digest)
+  expect(await readFile(broken, 'utf8')).toBe(before)
 })
 
 test('a thief changes the key, and the owner gets it back, here and at the peer', async () => {
