@@ -3,7 +3,7 @@
  * Statements arrive signed, from the owner's command line, or from a peer where the key is one this node trusts.
  * @clause L1.3
  */
-import { fail, type KeyStatement } from '@csb/core'
+import { fail, isNodeError, type KeyStatement } from '@csb/core'
 import {
   currentKey,
   isRevoked,
@@ -92,7 +92,12 @@ export const keyOperations: readonly Operation[] = [
 /** A peer says something of a key that this node knows. @returns which key it was about, and what was said */
 export async function takeStatement(context: Context, statement: unknown) {
   const from = context.principal.did ?? ''
-  const { told, peers } = await state(context, { statement }, { also: [], except: [from] })
+  const { told, peers } = await state(context, { statement }, { also: [], except: [from] }).catch((error: unknown) => {
+    // said again it is no truer, and it is worth a record, since two hold that key; a write that failed is no word on it
+    const isSaid = isNodeError(error, 'CONFLICT') && ('key' in error.details || 'digest' in error.details)
+    if (isSaid) fail('DENIED', error.details, error)
+    throw error
+  })
   context.background(spreadKeys(context, peers))
   return told
 }
