@@ -35,7 +35,7 @@ export const unseenParts = ({ texts }: Review): number =>
  *   printed whole
  */
 export function cardText(
-  { card, digest, state, field, changes, texts }: Review,
+  { card, digest, state, field, left: budget, changes, texts }: Review,
   most = Number.POSITIVE_INFINITY,
 ): string {
   const sorted = changes.toSorted((a, b) => ORDER.indexOf(a.op) - ORDER.indexOf(b.op))
@@ -54,7 +54,7 @@ export function cardText(
     asker: quoted(card.asked_by.name, card.asked_by.did),
     exec: inline(card.exec),
     door: inline(card.asked_by.door),
-    askerLease: leaseText(lease, true),
+    askerLease: [leaseText(lease, true), ...leftLines(budget)].join('\n'),
     makers: makersText(card),
     explain: card.kind === 'merge' ? `${t('gate.explain', { head: inline(card.head) })}\n` : '',
     facts: factsText(card, lines),
@@ -114,6 +114,11 @@ function leaseText(lease: CardLease | null, isWhole = false): string {
     until: lease.expires_at === null ? t('gate.ever') : new Date(lease.expires_at).toISOString(),
   })
   return [...lines, may].join('\n')
+}
+
+function leftLines(left: Review['left']): string[] {
+  const amounts = Object.entries(left).map(([unit, amount]) => `${inline(unit)}=${amount}`)
+  return amounts.length === 0 ? [] : [t('gate.left-now', { values: amounts.join(', ') })]
 }
 
 const untilText = ({ expires_at: at }: CardLease): string =>

@@ -67,6 +67,7 @@ export const GATE_TEXTS = {
   'gate.state': 'state      {state}{field}',
   'gate.card':
     '{meaning}\n\ncard       {id}\nhome       {home} of {owner}\ntarget     {target}\nbrings in  {source}\nasked by   {asker}, run {exec}, by {door}\n{askerLease}\n{makers}{explain}{facts}\nRISKS\n{risks}\n\nCHANGES  {add} added, {change} changed, {delete} deleted, {rename} renamed, {label} relabelled, {send} sent; {conflicts} conflicts\n{changes}\n\nSIGNED WITH A DECISION\nbase       {base}\nhead       {head}\nresult     {tree}\ndiff       {diff}\nlabels     {labels}\ntainted    {taint}\nlease      {lease}\nrules      {policy}\nrecord     {size} entries, root {root}\nwitnessed  {witnessed}\ndigest     {digest}\n{state}\nuntil      {until}',
+  'gate.left-now': '           left now {values}',
   'gate.until': '           until {until}',
   'gate.explain': 'explained  csb explain {head}',
   'gate.witnessed': '{size} entries by {by}, last at {at}',

@@ -180,7 +180,16 @@ function reviewOf(next: () => string, kind: 'merge' | 'forget' | 'mint'): Review
     { path: 'b', form: 'content', text: null, why: more, more_lines: 0 },
   ]
   const changes = [{ ...change('change'), path: 'a' }, { ...change('delete'), path: 'b' }, change('send')]
-  return { card, digest: next(), state: 'open', field: next(), quick: 0, changes, texts } as unknown as Review
+  return {
+    card,
+    digest: next(),
+    state: 'open',
+    field: next(),
+    quick: 0,
+    left: { [next()]: 1 },
+    changes,
+    texts,
+  } as unknown as Review
 }
 
 /** Words one after another, and the same again. */

@@ -100,6 +100,7 @@ const REVIEW = {
   state: 'open',
   field: null,
   quick: 0,
+  left: { calls: 7 },
   changes: [
     {
       op: 'send',
@@ -142,6 +143,7 @@ test('attack 32: the whole card of work that goes to another node', () => {
                sees     up to trusted
                budget   calls=20
                until 2027-01-15T09:00:00.000Z
+               left now calls=7
 
     makes      handoff.offer for "Fritz" (…PPPP4444), called "agent clerk" by who asks, for 10 minutes from when it is handed out
     says       level request, scope "agent-clerk"

@@ -52,7 +52,7 @@ function review(changes: readonly Change[], extra: Partial<Card> = {}, texts: Re
     expires_at: 1_800_086_400_000,
     ...extra,
   }
-  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, quick: 0, changes, texts }
+  return { card, digest: `sha256:${'9'.repeat(64)}`, state: 'open', field: null, quick: 0, left: {}, changes, texts }
 }
 
 describe('a card in words', () => {

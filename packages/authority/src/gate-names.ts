@@ -72,10 +72,15 @@ export function lookalikes(
 
 /** Names that look alike have one look. */
 function lookOf(name: string): string {
-  const plain = name.normalize('NFKD').replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
-  const letters = Array.from(plain, (char) => LETTER.get(char) ?? LETTER.get(char.toLowerCase()) ?? char.toLowerCase())
-  const joined = letters.join('').replaceAll('rn', 'm').replaceAll('vv', 'w')
+  // before and after: what stands for a letter by itself may be something else once it is taken apart
+  const apart = drawn(name).normalize('NFKD')
+  const plain = drawn(apart.replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''))
+  const joined = plain.replaceAll('rn', 'm').replaceAll('vv', 'w')
   // a capital I, a small l and a one are one; so are all ways to part words
   const look = joined.replaceAll('i', 'l').replaceAll(/[\p{Z}\p{P}\p{Cc}]+/gu, '')
   return look === '' ? name : look
 }
+
+/** Each letter as the one that it looks like. */
+const drawn = (text: string): string =>
+  Array.from(text, (char) => LETTER.get(char) ?? LETTER.get(char.toLowerCase()) ?? char.toLowerCase()).join('')

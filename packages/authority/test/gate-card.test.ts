@@ -18,6 +18,7 @@ import {
   type GateChange,
 } from '@csb/authority'
 import { cosign } from '../src/checkpoint.ts'
+import { NAME_RULES, lookalikes } from '../src/gate-names.ts'
 import {
   HOME,
   NOW,
@@ -202,6 +203,23 @@ describe('names', () => {
     ['\u0421\u0410\u0420', 'cap'],
   ])('attack 32: %j of another key looks like the known %j', async (name, known) => {
     expect(await named(name, known)).toContain('name-like-another')
+  })
+
+  test('attack 32: a name is found out whichever of its letters are drawn by others that look alike', () => {
+    const { alike } = NAME_RULES
+    const letters = fc.array(fc.constantFrom(...Object.keys(alike)), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(letters, fc.infiniteStream(fc.nat()), (name, numbers) => {
+        const drawn = name.map((letter) => {
+          const others = [letter, letter.toUpperCase(), ...Array.from(alike[letter] ?? '')]
+          return others[(numbers.next().value ?? 0) % others.length]
+        })
+        const known = [{ name: name.join(''), did: owner.did }]
+        const shown = { name: drawn.join(''), did: stranger.did }
+        expect(lookalikes([shown], known, () => false)).toEqual([shown])
+        expect(lookalikes([shown], known, () => true)).toEqual([])
+      }),
+    )
   })
 
   test.each([

@@ -46,6 +46,8 @@ export type Review = ShownCard & {
   readonly texts: readonly ChangeText[]
   /** approvals in a row before now that were given sooner than `LIMITS.gateQuickMs` after their cards were shown */
   readonly quick: number
+  /** what is left now of the budget of whoever asked, by unit */
+  readonly left: Readonly<Record<string, number>>
 }
 
 type Page = Review & { readonly next_page: number | null }
@@ -65,10 +67,10 @@ export async function reviewCard(client: Client, id: string): Promise<Review> {
     texts.push(...page.texts)
     next = page.next_page
   }
-  const { card, digest, state, field, quick } = first
+  const { card, digest, state, field, quick, left } = first
   if (card.id !== id || cardDigest(card) !== digest) fail('GATE_STALE', { card: id, field: 'card' })
   if (changesDigest(changes) !== card.diff) fail('GATE_STALE', { card: id, field: 'diff' })
-  return { card, digest, state, field, quick, changes, texts }
+  return { card, digest, state, field, quick, left, changes, texts }
 }
 
 export type Forgetting = {

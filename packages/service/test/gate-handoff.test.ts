@@ -121,7 +121,11 @@ describe('attack 40: the card of work that would go to another node', () => {
       'first-of-lease',
       'unwitnessed',
     ])
-    const shown = await nas.owned<{ changes: object[]; texts: { text: string }[] }>('gate.show', { card: card.id })
+    const shown = await nas.owned<{ changes: object[]; left: object; texts: { text: string }[] }>('gate.show', {
+      card: card.id,
+    })
+    // it has read a note, and asked
+    expect(shown.left).toEqual({ calls: 98, tokens: 10 })
     expect(shown.changes).toEqual([
       expect.objectContaining({
         op: 'send',

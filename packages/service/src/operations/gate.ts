@@ -1,5 +1,15 @@
 /** Operations of the gate: what waits for the owner, and the owner's signed word on it. None of them opens a key. */
-import { cardDigest, changesOf, getCard, listCards, quickApprovals, type GateEntry } from '@csb/authority'
+import {
+  cardDigest,
+  changesOf,
+  getCard,
+  leftOf,
+  listCards,
+  quickApprovals,
+  type GateEntry,
+  type Unit,
+} from '@csb/authority'
+import type { View } from '@csb/store'
 import { textsOf } from '../gate/texts.ts'
 import { decideGate } from '../gate/gates.ts'
 import { EVERYWHERE, checkReach, homeOf, locationOf, ruling, type Context, type Operation } from '../operation.ts'
@@ -22,6 +32,13 @@ const shown = ({ card, state, field, settled_at }: GateEntry) => ({
 function checkSees(context: Context): void {
   const location = locationOf(context, homeOf({}, context))
   checkReach(context, { location, action: 'read', ...EVERYWHERE })
+}
+
+/** What is left now of the budget of whoever asked: it goes on being used, so it stands beside the card and not on it. */
+function leftNow(view: View, { card: { asked_by: asked } }: GateEntry): Readonly<Record<string, number>> {
+  const { hash = '', lease = null } = asked.lease ?? {}
+  const units = Object.keys(lease?.budget ?? {}) as Unit[]
+  return Object.fromEntries(units.map((unit) => [unit, leftOf(view, hash, unit)]))
 }
 
 /** What a card is about may be anybody's words. */
@@ -53,7 +70,8 @@ export const gateOperations: readonly Operation[] = [
       const { items, next } = changesOf(view, card, page)
       const entry = getCard(view, card)
       const quick = await quickApprovals(view)
-      return { ...shown(entry), quick, changes: items, texts: textsOf(view, entry, items), next_page: next }
+      const left = leftNow(view, entry)
+      return { ...shown(entry), quick, left, changes: items, texts: textsOf(view, entry, items), next_page: next }
     },
   },
   {
