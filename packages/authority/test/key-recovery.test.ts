@@ -19,7 +19,7 @@ import {
   trust,
   trusted,
 } from '@csb/authority'
-import { NOW, agent, node, owner, reopened, stranger, thrownBy } from './cast.ts'
+import { NOW, agent, node, owner, reopened, stranger, testStore, thrownBy } from './cast.ts'
 import {
   recovery,
   recovery2,
@@ -202,6 +202,15 @@ describe('a key is recovered', () => {
     await refused(store, recovered(thief, second), { code: 'DENIED' })
     await take(store, recovered(other, second, recovery2))
     expect(currentKey(store.view(), owner.did)).toBe(other.did)
+  })
+
+  test('L1.3 at a node that knows only the last of the keys, by what that one said', async () => {
+    const store = await testStore()
+    await store.transact((tx) => trust(tx, { did: next.did, name: 'Ada', ceiling: 'execute' }))
+    await refused(store, recovered(second, next), { code: 'DENIED' })
+    await take(store, named(next))
+    await take(store, recovered(second, next))
+    expect(trusted(store.view(), second.did)).toMatchObject({ name: 'Ada', after: next.did })
   })
 
   test('L1.3 keys of which the changes come in the wrong order are trusted and recovered all the same', async () => {

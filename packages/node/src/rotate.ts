@@ -85,7 +85,15 @@ export function lineOf(did: string, statements: readonly KeyStatement[]): readon
   const steps = statements.flatMap((one) => stepOf(one) ?? [])
   const keys = new Set([did])
   for (const one of keys) for (const step of steps) if (step.new === one) keys.add(step.old)
-  return inOrder(statements.filter((one) => keys.has(subjectOf(one)) && stepOf(one)?.old !== did))
+  return inOrder(
+    statements.filter(
+      (one) =>
+        keys.has(subjectOf(one)) &&
+        stepOf(one)?.old !== did &&
+        // one that followed for a thief is none of them, and nobody believes it where it did not
+        (!('compromise' in one) || keys.has(one.compromise.by)),
+    ),
+  )
 }
 
 /** Changes of the owner's key among them. */

@@ -166,6 +166,12 @@ describe('the owner gets the key back', () => {
     const done = await recover()
     await started(directory)
     expect(await rules(directory)).toBe(done.did)
+    // what the thief said goes no further: a node that joins by this folder would not believe it
+    expect((await readOwner(directory)).statements.some(isThief(thief))).toBe(false)
+    const other = await createFolder()
+    await made(other, { join: { directory } })
+    await started(other)
+    expect((await spoken(await deskOf(other))).items).toEqual((await readOwner(directory)).statements)
   })
 
   test.each([['while it runs'], ['while it is stopped']])(
