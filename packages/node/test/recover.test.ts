@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createKeyPair, systemClock, type Identity, type KeyPair, type KeyStatement } from '@csb/core'
+import { createKeyPair, systemClock, until, type Identity, type KeyPair, type KeyStatement } from '@csb/core'
 import { signCompromise, signKeyChange } from '@csb/authority'
 import { key, openStore } from '@csb/store'
 import { delegateTo, type Desk } from '../src/authorise.ts'
@@ -16,6 +16,7 @@ import { nameRecovery, recoverOwner } from '../src/recover.ts'
 import { createRecoveryFile, openRecoveryFile } from '../src/recovery-file.ts'
 import { rotateOwner, settleOwner } from '../src/rotate.ts'
 import { startNode } from '../src/start-node.ts'
+import { takeOwner } from '../src/take-owner.ts'
 import { createFolder, made, settingsIn, started } from './folder.ts'
 
 const RECOVERING = fileURLToPath(new URL('recovering.ts', import.meta.url))
@@ -212,6 +213,40 @@ describe('the owner gets the key back', () => {
     expect(await rules(directory)).toBe(done.did)
     await node.stop()
   })
+})
+
+test('L1.3 another node of the owner hears which key recovers, and of the recovery, and takes the new key', async () => {
+  const { directory: first, node, desk, recovery, digest } = await recoverable()
+  const second = await createFolder()
+  await made(second, { join: { directory: first } })
+  // it joined by a folder that had the word with it
+  let other = await startNode(second, await settingsIn(second))
+  const there = await deskOf(second)
+  expect((await spoken(there)).recovery).toBe(digest)
+  await desk.client.call('POST', '/v1/peers', { address: other.addresses[0] })
+  const next = await createRecoveryFile(join(await drawer(), 'next.json'), {
+    directory: first,
+    owner: { name: 'Ines', did: desk.owner.did },
+    passphrase: PASSPHRASE,
+  })
+  await nameRecovery(desk, next.digest, recovery)
+  await until(async () => (await spoken(there)).recovery === next.digest, 30_000, 'it has heard of the next one')
+  const done = await recoverOwner({ directory: first, recovery: next.key, custody: 'unsealed', isStolen: true })
+  const isShut = () =>
+    spoken(there).then(
+      () => false,
+      ({ code }: { code?: string }) => code === 'LEASE_REVOKED',
+    )
+  await until(isShut, 30_000, 'it has heard that the key is in other hands')
+  const take = () => takeOwner({ directory: second, from: { directory: first }, custody: 'unsealed' })
+  await expect(take()).rejects.toMatchObject({ code: 'HOME_LOCKED' })
+  await other.stop()
+  expect(await take()).toEqual({ did: done.did, isRunning: false })
+  other = await startNode(second, await settingsIn(second))
+  expect(await rules(second)).toBe(done.did)
+  expect(await spoken(await deskOf(second))).toEqual(await spoken(await deskOf(first)))
+  await other.stop()
+  await node.stop()
 })
 
 describe('a recovery that is broken off', () => {
