@@ -3,10 +3,11 @@
  * in it, what was read, and the proof that the entry stands in the record.
  * @clause L1.5
  */
-import { LIMITS, fail, type Grant } from '@csb/core'
-import { prefix, tail, type View } from '@csb/store'
+import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
+import { commitsBetween, readCommit } from '@csb/files'
+import { createReadList, prefix, tail, type View } from '@csb/store'
 import { findCard } from './gate.ts'
-import { grantHash } from './grant.ts'
+import { grantHash, leaseOf } from './grant.ts'
 import type { Rank } from './rank.ts'
 import { witnessState, type KnownCheckpoint } from './checkpoints.ts'
 import { readRecords, recordAt, recordOfCommit } from './record.ts'
@@ -21,6 +22,8 @@ import { trusted } from './trust.ts'
 const SHORTEST_PREFIX = 4
 /** Commits that a prefix may fit and that are told. */
 const MOST_MATCHES = 9
+/** Commits that a merge brought in and that are told. */
+const MOST_MERGED = 32
 
 /** One grant of the chain, as a person asks for it. */
 export type ExplainedGrant = {
@@ -30,6 +33,8 @@ export type ExplainedGrant = {
   readonly to: { readonly name: string; readonly did: string }
   readonly level: Rank
   readonly scope: readonly string[]
+  /** what it lets be touched; null where it only lends a voice */
+  readonly lease: Lease | null
   readonly expiresAt: number | null
   /** whether it is revoked now */
   readonly revoked: boolean
@@ -42,6 +47,12 @@ export type ExplainedApproval = {
   readonly approver: { readonly name: string | null; readonly did: string }
   /** ms since epoch */
   readonly decidedAt: number
+}
+
+/** A commit that came in with a merge. Of one that stands in no entry of this record nothing else is known. */
+export type ExplainedMerge = {
+  readonly commit: string
+  readonly entry: Pick<Explanation, 'seq' | 'at' | 'actor' | 'run' | 'readCount' | 'reads' | 'earlier'> | null
 }
 
 /** Who vouches for an entry besides this node. */
@@ -87,6 +98,16 @@ export type Explanation = {
   readonly readCount: number
   /** null where the payload was erased; fewer than they were where a snapshot can not be read */
   readonly reads: RecordPayload['reads'] | null
+  /** What was read under the same lease and stands in entries before this one, so far as it is not listed again. */
+  readonly earlier: {
+    readonly reads: RecordPayload['reads']
+    /** entries whose payload was erased */
+    readonly erased: number
+  }
+  /** the commits that a merge brought in, newest first, and by what right each was made; empty where it is no merge */
+  readonly merged: readonly ExplainedMerge[]
+  /** further ones were brought in, which are not told */
+  readonly mergedMore: boolean
   readonly effect: RecordPayload['effect'] | null
   /** Where it is an entry of another node's record, which came with a home. That it stands there is not proved here. */
   readonly imported: ExplainedImport | null
@@ -122,10 +143,12 @@ export async function explainRun(view: View, run: string): Promise<Explanation> 
   return explanationOf(view, found.header.seq, found.payload?.commit ?? null)
 }
 
-function explanationOf(view: View, seq: number, commit: string | null): Explanation {
+async function explanationOf(view: View, seq: number, commit: string | null): Promise<Explanation> {
   const { header, payload } = recordAt(view, seq)
   return {
     ...entryOf(view, commit, { header, payload }),
+    earlier: await earlierReads(view, header, payload),
+    ...(await mergedIn(view, commit, payload)),
     approval: commit === null ? null : approvalOf(view, commit, payload),
     imported: null,
     inclusion: proveInclusion(view, seq),
@@ -138,6 +161,9 @@ function importedExplanation(view: View, home: string, commit: string): Explanat
   const { header, payload, node, isSigned } = importedEvidence(view, home, commit)
   return {
     ...entryOf(view, commit, { header, payload }),
+    earlier: { reads: [], erased: 0 },
+    merged: [],
+    mergedMore: false,
     approval: null,
     imported: { home, node: { did: node, name: nameOf(view, node, []) }, signed: isSigned },
     inclusion: null,
@@ -164,6 +190,65 @@ function entryOf(view: View, commit: string | null, { header, payload }: Entry) 
     readCount: header.reads,
     reads: payload?.reads ?? null,
     effect: payload?.effect ?? null,
+  }
+}
+
+/** What the entries before it list that were written under the same lease. */
+async function earlierReads(
+  view: View,
+  { lease, seq: own }: RecordHeader,
+  payload: RecordPayload | null,
+): Promise<Explanation['earlier']> {
+  if (lease === null) return { reads: [], erased: 0 }
+  const listed = new Set((payload?.reads ?? []).map(nameOfRead))
+  const before = createReadList()
+  let erased = 0
+  for await (const [fullKey] of view.range({ prefix: prefix('recordByLease', lease) })) {
+    const seq = Number(tail(fullKey, 'recordByLease').split('/')[1])
+    if (seq >= own) break
+    const { payload: told } = recordAt(view, seq)
+    if (told === null) erased++
+    for (const read of told?.reads ?? []) if (!listed.has(nameOfRead(read))) before.noteRead(read)
+  }
+  return { reads: before.reads, erased }
+}
+
+const nameOfRead = ({ home, path, oid }: RecordPayload['reads'][number]): string => `${home}\0${path}\0${oid}`
+
+/** The commits that its other parents brought in. */
+async function mergedIn(
+  view: View,
+  commit: string | null,
+  payload: RecordPayload | null,
+): Promise<Pick<Explanation, 'merged' | 'mergedMore'>> {
+  const home = payload?.effect['home']
+  const brought = commit === null || typeof home !== 'string' ? [] : broughtBy(view, home, commit)
+  if (brought === undefined) return { merged: [], mergedMore: true }
+  const merged: ExplainedMerge[] = []
+  for (const oid of brought.slice(0, MOST_MERGED)) {
+    const seq = recordOfCommit(view, oid)
+    merged.push({ commit: oid, entry: seq === undefined ? null : await mergedEntry(view, oid, seq) })
+  }
+  return { merged, mergedMore: brought.length > MOST_MERGED }
+}
+
+async function mergedEntry(view: View, commit: string, seq: number): Promise<ExplainedMerge['entry']> {
+  const { header, payload } = recordAt(view, seq)
+  const { at, actor, run, readCount, reads } = entryOf(view, commit, { header, payload })
+  return { seq, at, actor, run, readCount, reads, earlier: await earlierReads(view, header, payload) }
+}
+
+/** Newest first; undefined where they are too many to be told, or some of their history is not here. */
+function broughtBy(view: View, home: string, commit: string): readonly string[] | undefined {
+  try {
+    const [first = '', ...others] = readCommit(view, home, commit).parents
+    const found = others.flatMap((from) =>
+      commitsBetween(view, home, { from, without: first, limit: LIMITS.gateCommits }),
+    )
+    return [...new Set(found)]
+  } catch (error) {
+    if (isNodeError(error, 'TOO_LARGE') || isNodeError(error, 'NOT_FOUND')) return undefined
+    throw error
   }
 }
 
@@ -201,6 +286,7 @@ function explained(view: View, grant: Grant): ExplainedGrant {
     to: { name: trusted(view, grantee_key)?.name ?? grantee, did: grantee_key },
     level,
     scope,
+    lease: leaseOf(grant),
     expiresAt: expires_at,
     revoked: isRevoked(view, hash),
   }

@@ -86,7 +86,8 @@ export {
   type RecordEntry,
 } from './record.ts'
 export type { RecordHeader } from './record-row.ts'
-export { createRunReads, type RunReads } from './read-list.ts'
+export { keepReads, takeReads, unlistedThatMention } from './unlisted.ts'
+export { createRunReads, groupsOf, type RunReads } from './read-list.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
 export { readCheckpoint, signCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 export {

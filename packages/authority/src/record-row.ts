@@ -195,7 +195,7 @@ export function payloadRow(
 }
 
 /** The same of members as they were stored. */
-export const storedRow = (salt: Uint8Array, stored: StoredPayload): Uint8Array => rowOf(salt, canonicalize(stored))
+export const storedRow = (salt: Uint8Array, stored: StoredPayload): Uint8Array => saltedRow(salt, canonicalize(stored))
 
 /** @throws RECORD_DAMAGED `{seq, reason: 'payload'}` */
 export function readStored(
@@ -215,7 +215,8 @@ export function readStored(
 /** The text of a payload; undefined where it is none. */
 export const payloadText = (bytes: Uint8Array): string | undefined => fromUtf8(bytes.subarray(SALT_BYTES))
 
-function rowOf(salt: Uint8Array, text: string): Uint8Array {
+/** A row with 32 random bytes before its text. */
+export function saltedRow(salt: Uint8Array, text: string): Uint8Array {
   const row = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text))
   row.set(salt)
   row.write(text, SALT_BYTES)

@@ -125,6 +125,7 @@ export function appendRecord(tx: Transaction, entry: RecordEntry, now: number): 
   )
   tx.put(key('payload', seq), payload)
   if (entry.run !== null) tx.put(key('recordByRun', entry.run, seq), NOTHING)
+  if (entry.lease !== null && reads.length > 0) tx.put(key('recordByLease', entry.lease, seq), NOTHING)
   for (const commit of [entry.commit, ...(entry.commits ?? [])]) {
     if (commit !== undefined && !tx.has(key('recordByCommit', commit))) tx.putJson(key('recordByCommit', commit), seq)
   }

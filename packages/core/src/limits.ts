@@ -207,6 +207,10 @@ export const LIMITS = {
   /** A checkpoint with its signatures: 100 lines of witnesses fit. */
   noteChars: 32 * KiB,
   /** The record is signed at least this often while it grows; what was cut off since then nobody can notice. */
+  /** things that a session read, kept one by one until an entry of the record lists them */
+  unlistedReads: 4096,
+  /** leases of which it is remembered what is kept */
+  unlistedLeases: 1024,
   checkpointMs: 60 * SECOND,
   /** How long the start waits for those who cosigned before. */
   witnessStartMs: 2 * SECOND,

@@ -73,6 +73,8 @@ export type Context = Parts & {
   ): Promise<{ value: T; seq: { seq: number; leaf: string } }>
   /** What the run has read so far. */
   reads(): readonly ReadEntry[]
+  /** Keep what was read and stands in no entry of the record yet, behind the answer. */
+  keepReads(): void
   /** What this request has read that came from outside and is not kept with its lease yet. */
   readonly outside: ReadEntry[]
   /** Record an outcome that is no success, together with what it leaves behind. */

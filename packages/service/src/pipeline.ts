@@ -7,7 +7,6 @@ import { EXIT, checkSchema, isNodeError, newId, toNodeError, type NodeError } fr
 import {
   appendRecord,
   clearanceOfLease,
-  createRunReads,
   isExternal,
   type ChainCache,
   type Principal,
@@ -18,6 +17,7 @@ import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
 import { readHere } from './session/foreign-home.ts'
 import { chargeCall } from './session/metering.ts'
+import { readsFor } from './session/reads.ts'
 import { authorize, checkActing, checkStanding, identify } from './session/standing.ts'
 import { heard, keepTaint, refuseOutside } from './session/taint.ts'
 import type { Folding } from './refusals.ts'
@@ -82,12 +82,15 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
       try {
         const value = await work()
         await takeIn(context, operation, input)
+        context.keepReads()
         return value
       } catch (error) {
         const failed = toNodeError(error)
         // what was read before it failed may show in how it failed, and another node may have said how
         const taken = failed.isTold ? takeIn(context, operation, input) : keepTaint(context)
         const reason = await taken.then(() => failed, toNodeError)
+        // what a lease takes nothing of was not shown
+        if (reason === failed) context.keepReads()
         const known: Known = { caller: context.caller, operation, run: context.run, principal: context.principal }
         if (reason.row.exit === EXIT.refused) await refuse(known, reason)
         else if (reason.code === 'INTERNAL')
@@ -112,8 +115,7 @@ function createContext(
   emit: Emit,
 ): Context {
   const { principal, run } = known
-  const reads = parts.runs.reads.get(run) ?? createRunReads()
-  const listed = () => ({ reads: reads.reads, readGroups: reads.groups(parts.store.view()) })
+  const reads = readsFor(parts, known)
   const outside: ReadEntry[] = []
   const noteRead = (noted: ReadEntry) => {
     const entry = readHere(parts, parts.store.view(), noted)
@@ -132,9 +134,10 @@ function createContext(
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
       const commits = isStrings(told['commits']) ? { commits: told['commits'] } : {}
-      const entry = { ...entryOf(known, 'done', told), ...listed(), ...commit, ...commits }
+      const entry = { ...entryOf(known, 'done', told), ...(await reads.listed(tx)), ...commit, ...commits }
       return { value: done, seq: appendRecord(tx, entry, parts.clock.now()) }
     })
+    reads.wereListed()
     emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq: seq.seq })
     return { value, seq }
   }
@@ -151,16 +154,21 @@ function createContext(
       return noted(parts.store.view())
     },
     reads: () => reads.reads,
+    keepReads: () =>
+      reads.keep(async (tx) => {
+        appendRecord(tx, { ...entryOf(known, 'done', {}), ...(await reads.listed(tx)) }, parts.clock.now())
+      }),
     outside,
     tell,
     write: async (work, effect) => (await tell(work, effect)).value,
     note: async (error, effect, work) => {
       const outcome = error.row.exit === EXIT.refused ? 'refused' : 'failed'
-      const seq = await parts.store.transact((tx) => {
+      const seq = await parts.store.transact(async (tx) => {
         work?.(tx)
-        const entry = { ...entryOf(known, outcome, effect), code: error.code, ...listed() }
+        const entry = { ...entryOf(known, outcome, effect), code: error.code, ...(await reads.listed(tx)) }
         return appendRecord(tx, entry, parts.clock.now()).seq
       })
+      reads.wereListed()
       emit({ kind: 'record', operation: known.operation.name, outcome, seq })
     },
     become: (other, otherRun, basis) =>

@@ -199,7 +199,7 @@ function inflatedIn(bytes: Buffer): string[] {
 
 /** Everything that is kept, but the record, what is kept of the record itself, and what is derived from commits. */
 export const contentOf = ({ house }: Pick<World, 'house'>): Promise<Record<string, string>> =>
-  house.dump((fullKey) => /^(?:(?:r[hpncrkgw]|fj)\/|m\/record)/.test(fullKey))
+  house.dump((fullKey) => /^(?:(?:r[hpncrkgwlu]|fj)\/|m\/record)/.test(fullKey))
 
 /** The keys of a store that differ. */
 export const changed = (before: Record<string, string>, after: Record<string, string>): string[] =>

@@ -55,7 +55,7 @@ async function tainted() {
 }
 
 /** Everything but the record and the cards. */
-const dump = (house: House) => house.dump((fullKey) => /^(?:r[hpncr]|m\/record|a[copq])(?:\/|$)/.test(fullKey))
+const dump = (house: House) => house.dump((fullKey) => /^(?:r[hpncrlu]|m\/record|a[copq])(?:\/|$)/.test(fullKey))
 
 const grantsOf = async (house: House) => (await house.owned<{ items: object[] }>('authority.grants')).items.length
 

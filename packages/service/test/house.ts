@@ -100,7 +100,7 @@ export type HouseInit = {
   readonly folder?: string
 }
 
-const isOfRecord = (fullKey: string): boolean => /^(?:r[hpncr]\/|m\/record$)/.test(fullKey)
+const isOfRecord = (fullKey: string): boolean => /^(?:r[hpncrlu]\/|m\/record$)/.test(fullKey)
 
 export async function createHouse(init: HouseInit = {}): Promise<House> {
   const { name = 'nas', owner = createKeyPair(), key: node = createKeyPair(), clock = createFakeClock(NOW) } = init
@@ -255,6 +255,8 @@ export async function createHouse(init: HouseInit = {}): Promise<House> {
     },
     owned,
     dump: async (isLeftOut = isOfRecord) => {
+      // what is written behind an answer is there as well
+      await store.transact(() => undefined)
       const found: Record<string, string> = {}
       for await (const [k, v] of store.db.iterator()) if (!isLeftOut(k)) found[k] = Buffer.from(v).toString('hex')
       return found

@@ -21,7 +21,7 @@ const LEASE: Partial<Lease> = {
 const remember = async (house: House, content: string, label: string) =>
   (await house.owned<{ id: string }>('memory.create', { entry: { content, level: 'warm', type: 'lesson' }, label })).id
 
-const dump = (house: House) => house.dump((fullKey) => /^(?:r[hpncr]|m\/record|a[copq])(?:\/|$)/.test(fullKey))
+const dump = (house: House) => house.dump((fullKey) => /^(?:r[hpncrlu]|m\/record|a[copq])(?:\/|$)/.test(fullKey))
 
 describe('L1.2 a lease whose gates name', () => {
   const writing = async (house: House, session: Caller, branch: string) =>

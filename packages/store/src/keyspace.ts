@@ -93,6 +93,10 @@ export const TABLES = {
   recordByCommit: 'rc',
   /** run id / seq -> empty (authority/record) */
   recordByRun: 'rr',
+  /** grant hash / seq -> empty: entries of a lease that list what was read (authority/record) */
+  recordByLease: 'rl',
+  /** grant hash / time and chance -> salt and JSON what was read and stands in no entry yet, erasable (authority/unlisted) */
+  unlisted: 'ru',
   /** number of the log / size -> JSON {at, note}: the note with its cosignatures (authority/record) */
   checkpoint: 'rk',
   /** did of a witness -> JSON {number, size} of the checkpoint it cosigned last (authority/record) */

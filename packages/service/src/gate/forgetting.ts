@@ -3,7 +3,7 @@
  * say. Their headers go on proving that something was done; who and when stays, what does not.
  * @clause L1.6, L3.4
  */
-import { importedThatMention, payloadsThatMention } from '@csb/authority'
+import { importedThatMention, payloadsThatMention, unlistedThatMention } from '@csb/authority'
 import { finishErasures, type FindMentions, type ForgetReport } from '@csb/guard'
 import type { Store } from '@csb/store'
 
@@ -12,7 +12,7 @@ const SALT_BYTES = 32
 
 /** In this node's own record, and in what of others' came with a home, there as a whole. */
 const inRecords: FindMentions = async (view, words) => {
-  const own = await payloadsThatMention(view, words)
+  const own = [...(await payloadsThatMention(view, words)), ...(await unlistedThatMention(view, words))]
   const imported = await importedThatMention(view, words)
   return [
     ...own.map(({ key, bytes, words: named }) => ({ key, marker: bytes.slice(0, SALT_BYTES), words: named })),

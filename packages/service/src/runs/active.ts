@@ -12,6 +12,8 @@ export type Runs = {
   readonly active: Map<string, ActiveRun>
   /** reads of a run that its own requests make, by run id */
   readonly reads: Map<string, RunReads>
+  /** by lease: names of what its holder read that is kept, or on its way to be: what is read again and again is kept once */
+  readonly unlisted: Map<string, Set<string>>
   readonly turns: Turns
   /** rings when a right may have ended */
   readonly bell: Bell
@@ -48,6 +50,7 @@ export const createRuns = (): Runs => ({
   bus: createTaskBus(),
   active: new Map(),
   reads: new Map(),
+  unlisted: new Map(),
   turns: createTurns(),
   bell: createBell(),
   packs: createPackCache(),

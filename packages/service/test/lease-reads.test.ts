@@ -1,0 +1,116 @@
+/** What is read under a lease that was handed out: each request is one of many, and a commit rests on all before it. */
+import { describe, expect, test } from 'vitest'
+import { createFakeClock, type Lease } from '@csb/core'
+import { prefix } from '@csb/store'
+import { HOUR, NOW, codeOf, createHouse, holdingIn, type Holder, type House } from './house.ts'
+
+const LEASE: Partial<Lease> = {
+  actions: ['list', 'read', 'write'],
+  paths: ['/'],
+  branches: ['*'],
+  labels_max: 'sealed',
+  label_tags: ['*'],
+  capabilities: ['B', 'C'],
+}
+
+type Session = Holder & { readonly hash: string }
+
+const remember = async (house: House, content: string) =>
+  (await house.owned<{ id: string }>('memory.create', { entry: { content, type: 'other' } })).id
+const read = (house: House, session: Session, id: string) => house.service.perform(session, 'memory.get', { id })
+const write = async (house: House, session: Session, path: string) =>
+  (await house.service.perform(session, 'files.write', { branch: 'runs/x', path, text: path })) as { commit: string }
+const explained = (house: House, commit: string) =>
+  house.owned<{ reads: Read[]; readCount: number; earlier: { reads: Read[] } }>('record.explain', { commit })
+type Read = { readonly path: string }
+
+const idsIn = (reads: readonly Read[]): string[] => reads.map(({ path }) => /mem_[^.]*/.exec(path)?.[0] ?? path).sort()
+const unlisted = async (house: House) =>
+  Object.keys(await house.dump((fullKey) => !fullKey.startsWith(prefix('unlisted'))))
+
+describe('L1.5 the read list of a lease', () => {
+  test('L1.5 stands in the entry of the next commit, and what is read again is not told again', async () => {
+    const house = await createHouse()
+    const [a, b, c] = [await remember(house, 'a'), await remember(house, 'b'), await remember(house, 'c')]
+    const session = await holdingIn(house, LEASE)
+    for (const id of [a, b, a, a]) await read(house, session, id)
+    expect(await unlisted(house)).toHaveLength(2)
+    const first = await write(house, session, 'one.md')
+    expect(idsIn((await explained(house, first.commit)).reads)).toEqual([a, b].sort())
+    expect(await unlisted(house)).toEqual([])
+
+    await read(house, session, c)
+    const second = await explained(house, (await write(house, session, 'two.md')).commit)
+    expect(idsIn(second.reads)).toEqual([c])
+    expect(idsIn(second.earlier.reads)).toEqual([a, b].sort())
+  })
+
+  test('L1.5 outlives a restart', async () => {
+    const house = await createHouse()
+    const id = await remember(house, 'a')
+    const session = await holdingIn(house, LEASE)
+    await read(house, session, id)
+    const again = await house.reopen()
+    expect(idsIn((await explained(again, (await write(again, session, 'one.md')).commit)).reads)).toEqual([id])
+  })
+
+  test("L1.5 is nobody else's", async () => {
+    const house = await createHouse()
+    const [a, b] = [await remember(house, 'a'), await remember(house, 'b')]
+    const [one, other] = [await holdingIn(house, LEASE), await holdingIn(house, LEASE)]
+    await read(house, one, a)
+    await read(house, other, b)
+    await house.owned('memory.get', { id: b })
+    expect(idsIn((await explained(house, (await write(house, one, 'one.md')).commit)).reads)).toEqual([a])
+    expect(idsIn((await explained(house, (await write(house, other, 'two.md')).commit)).reads)).toEqual([b])
+  })
+
+  test('L1.5 stands in the entry of a refusal as well, and not twice', async () => {
+    const house = await createHouse()
+    const id = await remember(house, 'a')
+    const session = await holdingIn(house, LEASE)
+    await read(house, session, id)
+    const merging = house.service.perform(session, 'files.write', { branch: 'main', path: 'a.md', text: 'x' })
+    expect(await codeOf(merging)).toBe('PROTECTED')
+    const { commit } = await write(house, session, 'one.md')
+    expect(idsIn((await explained(house, commit)).reads)).toEqual([id])
+  })
+
+  test('L1.5 is written down in an entry of its own where it grows long, and reading goes on', async () => {
+    const clock = createFakeClock(NOW)
+    const house = await createHouse({ clock })
+    const items = Array.from({ length: 100 }, (_, at) => ({ entry: { content: `note ${at}`, type: 'other' } }))
+    const session = await holdingIn(house, LEASE)
+    const made: string[] = []
+    for (let round = 0; round < 42; round++) {
+      const batch = await house.owned<{ items: { id: string }[] }>('memory.batch', { items })
+      made.push(...batch.items.map(({ id }) => id))
+      clock.advance(1)
+    }
+    for (let after: string | null | undefined; after !== null;) {
+      const page = (await house.service.perform(session, 'memory.list', {
+        limit: 200,
+        ...(after === undefined ? {} : { cursor: after }),
+      })) as { next_cursor: string | null }
+      after = page.next_cursor
+    }
+    await house.dump()
+    const listing = (await house.records()).filter(({ operation }) => operation === 'memory.list')
+    expect(listing).toHaveLength(1)
+    const { commit } = await write(house, session, 'one.md')
+    const told = await explained(house, commit)
+    expect(idsIn([...told.reads, ...told.earlier.reads])).toEqual(made.toSorted())
+    expect(clock.now()).toBeLessThan(NOW + HOUR)
+  })
+
+  test('L3.4 names nothing that was forgotten', async () => {
+    const house = await createHouse()
+    const [a, b] = [await remember(house, 'a'), await remember(house, 'b')]
+    const session = await holdingIn(house, LEASE)
+    await read(house, session, a)
+    await read(house, session, b)
+    await house.forget([a])
+    const { commit } = await write(house, session, 'one.md')
+    expect(idsIn((await explained(house, commit)).reads)).toEqual([b])
+  })
+})
