@@ -6,56 +6,16 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Command } from 'commander'
-import { fail, formatLabel, isNodeError, type Label } from '@csb/core'
+import { fail, isNodeError } from '@csb/core'
 import { callerDirectory, type Client } from '@csb/node'
-import { acting, named, route } from '../context.ts'
-import { inline } from '../terminal.ts'
+import { acting, route } from '../context.ts'
+import { explainedText, type Explained } from '../explain-text.ts'
 import { t } from '../texts.ts'
-import { settledText, type Settled } from '../vouched.ts'
-
-type Party = { readonly name: string; readonly did: string }
-
-type Chain = {
-  readonly hash: string
-  readonly chain: readonly {
-    readonly id: string
-    readonly from: Party
-    readonly to: Party
-    readonly level: string
-    readonly revoked: boolean
-  }[]
-}
-
-type Explained = {
-  readonly commit: string | null
-  readonly seq: number
-  readonly at: number
-  readonly operation: string
-  readonly actor: { readonly did: string | null; readonly name: string | null }
-  readonly run: string | null
-  readonly lease: Chain | null
-  readonly basis: Chain | null
-  readonly approval: {
-    readonly card: string
-    readonly approver: { readonly name: string | null; readonly did: string }
-    readonly decidedAt: number
-  } | null
-  readonly readCount: number
-  readonly reads: readonly { readonly path: string; readonly oid: string; readonly label: Label }[] | null
-  readonly imported: {
-    readonly home: string
-    readonly node: { readonly did: string; readonly name: string | null }
-    readonly signed: boolean
-  } | null
-  readonly inclusion: { readonly size: number; readonly root: string } | null
-  readonly settled: Settled | null
-}
 
 const run = promisify(execFile)
 /** Of a run or a task; no commit has such an id. */
 const RUN_ID = /^[a-z]+_[0-9]{13}_[0-9A-Za-z]{1,64}$/
 const GIT_MS = 10_000
-const SHOWN_READS = 40
 
 export function explainCommand(program: Command): void {
   program
@@ -118,68 +78,4 @@ async function commitHere(commit: string): Promise<{ oid: string; run: string } 
   } catch {
     return undefined
   }
-}
-
-function explainedText(found: Explained): string {
-  const { commit, operation, actor, run: runId, lease, basis, seq, inclusion, settled } = found
-  return t('explain.text', {
-    commit: commit ?? t('explain.no-commit'),
-    operation,
-    at: new Date(found.at).toISOString(),
-    actor: actor.name === null ? actor.did : inline(actor.name),
-    run: runId,
-    lease: lease?.hash ?? t('explain.no-lease'),
-    chain: [...chainText(lease), ...basisText(basis), ...approvalOf(found)].map((line) => `\n${line}`).join(''),
-    reads: readsText(found),
-    record:
-      inclusion === null
-        ? importedText(found)
-        : t('explain.record', { seq, size: inclusion.size, root: inclusion.root, vouched: settledText(settled) }),
-  })
-}
-
-/** Of another node's record: what can be said of it here, and what not. */
-function importedText({ imported, seq, reads }: Explained): string {
-  if (imported === null) return ''
-  const { home, node, signed } = imported
-  return t('explain.imported', {
-    seq,
-    home,
-    node: named(node.name ?? '', node.did).trim(),
-    checked: t(signed ? 'explain.signed' : 'explain.unsigned'),
-    payload: t(reads === null ? 'explain.no-payload' : 'explain.payload'),
-  })
-}
-
-function chainText(chain: Chain | null): string[] {
-  return (chain?.chain ?? []).map(({ from, to, level, revoked }) => {
-    const granted = t('explain.granted', { from: named(from.name, from.did), to: named(to.name, to.did), level })
-    return `         ${granted}${revoked ? t('grants.revoked') : ''}`
-  })
-}
-
-/** On whose word it was done, where the lease alone does not tell. */
-function basisText(basis: Chain | null): string[] {
-  if (basis === null) return []
-  const id = basis.chain.at(-1)?.id ?? ''
-  return [t('explain.basis', { id: inline(id), hash: basis.hash }), ...chainText(basis)]
-}
-
-/** Each thing with its label, as many as a person reads; the JSON has them all. */
-function readsText({ reads, readCount }: Explained): string {
-  if (reads === null) return t('explain.erased', { count: readCount })
-  if (readCount === 0) return t('explain.nothing')
-  const lines = reads
-    .slice(0, SHOWN_READS)
-    .map(({ path, label }) => t('explain.read', { path: inline(path), label: formatLabel(label) }))
-  if (reads.length > SHOWN_READS) lines.push(t('explain.more', { count: reads.length - SHOWN_READS }))
-  if (reads.length < readCount) lines.push(t('explain.lost', { count: readCount - reads.length }))
-  return lines.join('\n         ')
-}
-
-function approvalOf({ approval }: Explained): string[] {
-  if (approval === null) return []
-  const { card, approver, decidedAt } = approval
-  const by = named(approver.name ?? '', approver.did).trim()
-  return [t('explain.approval', { by, at: new Date(decidedAt).toISOString(), card: inline(card) })]
 }
