@@ -90,10 +90,10 @@ describe('a push of a reader of a part', () => {
     expect(after.get('docs/link')).toMatch(/^120000 /)
     const full = await clone(rig.token, branch)
     const labels = JSON.parse(await full.git('show', 'HEAD:.csb/labels.json')) as Record<string, string>
-    // what is new bears a label that its author sees, and no other label is touched
+    // what is new bears a label that its author sees, what it changed is its word, and no other label is touched
     expect(labels).toMatchObject({
       'docs/zzsecret.md': 'private:owner',
-      'seen.md': 'trusted:owner',
+      'seen.md': 'trusted:agent',
       'new.md': 'trusted:agent',
     })
     expect(await full.git('log', '-2', '--format=%s|%an')).toBe('second|friend\nchange and add|friend\n')

@@ -4,7 +4,7 @@
  * file of somebody else; what is there is neither touched nor told.
  * @clause L4.2
  */
-import { EVERY_TAG, fail, joinLabels, type Label } from '@csb/core'
+import { EVERY_TAG, fail, formatLabel, joinLabels, type Label } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
 import { commitFiles, type CommitWords } from './change.ts'
 import type { Change } from './edit.ts'
@@ -33,8 +33,8 @@ export type ApplyProjected = CommitWords &
     readonly changes: readonly Change[]
     /** who gives a new branch its name has read from outside */
     readonly outside?: boolean
-    /** of what the author has read: each file that is written bears it as well; omitted: nothing that counts */
-    readonly read?: Label
+    /** what each file that is written bears at least; omitted: nothing */
+    readonly least?: Label
     /** names that earlier changes of the same reader got, as {@link AppliedProjected} tells them; it is added to */
     readonly renamed?: Map<string, string>
   }
@@ -60,7 +60,7 @@ const COPIES = 100
  * @clause L4.2
  */
 export async function applyProjected(tx: Transaction, input: ApplyProjected): Promise<AppliedProjected> {
-  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), read, ...words } = input
+  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), least, ...words } = input
   const projection = { home, clearance, labelOf }
   const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
   const { tree } = readCommit(tx, home, parent)
@@ -81,8 +81,11 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
       .flatMap(({ at }) => {
         // under the owner's label, which is what bears none, it would be hidden from its author
         const given = trees.sees(tree, at, null) ? undefined : own
-        const label = read === undefined ? given : joinLabels([given ?? labelReader(labels)(at), read])
-        return label === undefined ? [] : [{ path: at, label }]
+        const before = labelReader(labels)(at)
+        const label = least === undefined ? given : joinLabels([given ?? before, least])
+        // what it bears already is not said again
+        const isSaid = label === undefined || (given === undefined && formatLabel(label) === formatLabel(before))
+        return isSaid ? [] : [{ path: at, label }]
       }),
   })
   return {

@@ -39,10 +39,12 @@ describe('a merge into the protected main', () => {
   test('L1.7 the card shows what the node computed, and the approval moves main to exactly that', async () => {
     const { rig, card } = await proposed()
     const root = headOf(rig)
-    expect(card).toMatchObject({ base: root, head: headOf(rig, 'runs/1'), changes: { add: 2 }, target: 'main' })
+    expect(card).toMatchObject({ base: root, head: headOf(rig, 'runs/1'), changes: { add: 3 }, target: 'main' })
     expect(card.made_by.map(({ lease }) => lease?.hash)).toEqual([rig.agent.lease, rig.agent.lease])
     const { changes } = await rig.person.call<Shown>('gate.show', { card: card.id })
     expect(changes.map(({ op, path }) => [op, path])).toEqual([
+      // an agent's word is not the owner's
+      ['add', '.csb/labels.json'],
       ['add', 'a.md'],
       ['add', 'b.md'],
     ])
@@ -66,7 +68,7 @@ describe('a merge into the protected main', () => {
     [
       'a label was raised',
       'head',
-      (rig) => rig.agent.call('files.label', { branch: 'runs/1', path: 'a.md', label: 'sealed:owner' }),
+      (rig) => rig.agent.call('files.label', { branch: 'runs/1', path: 'a.md', label: 'sealed:agent' }),
     ],
     [
       'main moved by another approval',

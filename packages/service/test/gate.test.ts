@@ -102,7 +102,7 @@ describe('a label that would be lowered', () => {
 describe('a label that is raised', () => {
   test('is raised at once, of a file and of a note', async () => {
     const { rig, lower, labelNow } = await withFile()
-    await lower('sealed:owner')
+    await lower('sealed:agent')
     expect(await labelNow()).toBe('sealed')
     const note = await rig.person.call<Note>('memory.create', {
       entry: { content: 'tea', type: 'lesson', level: 'hot' },

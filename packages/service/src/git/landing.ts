@@ -20,6 +20,7 @@ import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { labelOfSession } from '../session/taint.ts'
+import { labelOfAuthor } from './author-label.ts'
 import { givesOutside } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
 import { locationOf, reaches, type Context } from '../operation.ts'
@@ -111,7 +112,6 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
   const sight = sightOf(context)
   const renamed = new Map<string, string>()
   const placed = new Map<string, string>()
-  const session = labelOfSession(context, tx)
   let base = on
   let done: AppliedProjected | undefined
   for (const { message, trailers, changes } of steps.length === 0 ? [NOTHING] : steps) {
@@ -125,7 +125,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       renamed,
       outside: givesOutside(context, tx, branch),
       // what is pushed by a reader of a part is committed here, and labelled as what is written over another door
-      ...(session.integrity === 'external' ? { read: session } : {}),
+      least: labelOfAuthor(context, tx),
       author: authorOf(context),
       message: messageOf(message),
       trailers: { ...foreign(trailers), ...trailersOf(context) },

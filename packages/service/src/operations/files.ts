@@ -1,15 +1,5 @@
 /** L0 operations: branches, reading, writing into run branches. Protected branches are refused by the files room. */
-import {
-  OWNER_PRIVATE,
-  dominates,
-  fail,
-  formatLabel,
-  fromUtf8,
-  joinLabels,
-  parseLabel,
-  utf8,
-  type Label,
-} from '@csb/core'
+import { dominates, fail, formatLabel, fromUtf8, joinLabels, parseLabel, utf8, type Label } from '@csb/core'
 import {
   MEMORY,
   commitFiles,
@@ -31,9 +21,10 @@ import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitShown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
+import { labelOfAuthor } from '../git/author-label.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { labelHere } from '../session/foreign-home.ts'
-import { labelOfSession, withoutOutside } from '../session/taint.ts'
+import { withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
@@ -71,22 +62,21 @@ function shownOf<T extends Labelled>(items: readonly T[], isVisible: (item: T) =
 }
 
 /**
- * The label that is set: what is asked for, and no less than what a session has read from outside. A label can be raised
- * by writing, never lowered: that takes a person's approval.
+ * The label that is set: what is asked for, or what is there, and no less than whoever writes it stands for. A label can
+ * be raised by writing, never lowered: that takes a person's approval.
  * @returns undefined where it stays as it is
  * @throws DENIED
  */
 function labelWritten(tx: Transaction, context: Context, { label, path, ...input }: Write): Label | undefined {
   const home = homeOf(input, context)
-  const session = labelOfSession(context, tx)
-  if (label === undefined && session.integrity !== 'external') return undefined
   // a new branch begins as `main` is
   const at = getRef(tx, home, input.branch) === undefined ? 'main' : input.branch
   const before = labelAt(tx, { home, at, path })
-  const next = label === undefined ? before.label : parseLabel(label)
-  if (before.isThere && formatLabel(joinLabels([before.label, next])) !== formatLabel(next))
+  const asked = label === undefined ? before.label : parseLabel(label)
+  if (before.isThere && formatLabel(joinLabels([before.label, asked])) !== formatLabel(asked))
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
-  return joinLabels([next, session])
+  const next = joinLabels([asked, labelOfAuthor(context, tx)])
+  return label === undefined && formatLabel(next) === formatLabel(before.label) ? undefined : next
 }
 
 /** What is written; null: the file goes. @throws INVALID_INPUT where not exactly one thing is asked */
@@ -227,7 +217,8 @@ export const filesOperations: readonly Operation[] = [
     needs: (input: Write, parts) => ({
       ...reading({ ...input, path: validatePath(input.path) }, parts),
       action: 'write' as const,
-      label: input.label === undefined ? OWNER_PRIVATE : parseLabel(input.label),
+      // what is not asked for is raised as far as the lease wants it
+      ...(input.label === undefined ? {} : { label: parseLabel(input.label) }),
     }),
     run: (context: Context, input: Write) => {
       const { path } = input
