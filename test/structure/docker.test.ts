@@ -9,7 +9,15 @@ const schema = JSON.parse(await readText('schemas/config-v1.schema.json')) as Sc
 const ofSchema = Object.entries(schema.properties).flatMap(([section, { properties }]) =>
   Object.keys(properties).map((name) => `CSB_${section}_${name}`.toUpperCase()),
 )
-const PLAIN = ['CSB_DATA', 'CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_RECOVERY_PASSPHRASE', 'CSB_TOKEN', 'CSB_URL']
+const PLAIN = [
+  'CSB_DATA',
+  'CSB_PASSPHRASE',
+  'CSB_NEW_PASSPHRASE',
+  'CSB_RECOVERY_PASSPHRASE',
+  'CSB_RUN',
+  'CSB_TOKEN',
+  'CSB_URL',
+]
 const spoken = new Set(config.match(/\bCSB_[A-Z0-9_]+\b/g))
 
 const facts: Facts = {

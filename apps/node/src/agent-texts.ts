@@ -5,7 +5,7 @@ export const AGENT_TEXTS = {
   'agent.attach.about': 'attach a command: JSON on its stdin, JSON on its stdout',
   'agent.attach.usage': '[options] <id> -- <command> [arguments...]',
   'agent.attach.example':
-    '\nWhat stands behind -- is the command with its own options, as in:\n  csb agent attach echo --accept anyone -- node echo.mjs --loud',
+    '\nWhat stands behind -- is the command with its own options, as in:\n  csb agent attach echo --accept anyone -- node echo.mjs --loud\nA csb it calls asks by its token (CSB_TOKEN), never as you; what takes your key is refused.',
   'agent.attach.described': 'the command {command}',
   'agent.list.about': 'list attached agents',
   'agent.detach.about': 'detach an agent',

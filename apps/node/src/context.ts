@@ -4,7 +4,7 @@ import { InvalidArgumentError, type Command } from 'commander'
 import { EXIT, formatLabel, isIntegrity, isLevel, parseLabel, publicKeyFromDid, systemClock } from '@csb/core'
 import {
   callerDirectory,
-  connect,
+  createClient,
   defaultDirectory,
   openOwner,
   passphraseOf,
@@ -13,6 +13,7 @@ import {
   type Client,
   type Desk,
 } from '@csb/node'
+import { accessOf, checkOwner } from './right.ts'
 import { askSecret, createOutput, inline, reportError, type Output } from './terminal.ts'
 import { t } from './texts.ts'
 
@@ -22,6 +23,7 @@ export type Stand = {
   readonly directory: string
   readonly isJson: boolean
   readonly out: Output
+  /** asks as the owner, or in a run of an agent by its token */
   client(): Promise<Client>
   /** with the owner's key open: for what only the owner may sign */
   desk(): Promise<Desk>
@@ -48,6 +50,15 @@ export function acting<Options extends object = object, Args extends readonly un
   }
 }
 
+/** The same for what is the owner's alone: in a run of an agent it is refused before anything is read. */
+export const owning = <Options extends object = object, Args extends readonly unknown[] = readonly []>(
+  work: Work<Options, Args>,
+): ((...handed: unknown[]) => Promise<void>) =>
+  acting<Options, Args>((stand, args, options) => {
+    checkOwner()
+    return work(stand, args, options)
+  })
+
 function standOf(command: Command): Stand {
   const { data, json } = command.optsWithGlobals<Shared>()
   const directory = data === undefined ? resolve(defaultDirectory()) : fromCaller(data)
@@ -55,9 +66,10 @@ function standOf(command: Command): Stand {
     directory,
     isJson: json === true,
     out: createOutput(json === true),
-    client: () => connect(directory),
+    client: () => clientOf(directory),
     desk: async () => {
-      const client = await connect(directory)
+      checkOwner()
+      const client = await clientOf(directory)
       await settleOwner(directory, client)
       const owner = await openOwner(directory, await passphraseFor(directory))
       return { directory, client, owner, now: systemClock.now() }
@@ -65,8 +77,14 @@ function standOf(command: Command): Stand {
   }
 }
 
+async function clientOf(directory: string): Promise<Client> {
+  const { url, token } = await accessOf(directory)
+  return createClient(url, token)
+}
+
 /** The passphrase of the owner in a folder: from the environment, else asked for; undefined where none is needed. */
 export async function passphraseFor(directory: string): Promise<string | undefined> {
+  checkOwner()
   const { name, isSealed } = await readOwner(directory)
   if (!isSealed) return undefined
   return passphraseOf() ?? (await askSecret(t('owner.passphrase', { owner: inline(name) })))

@@ -16,6 +16,10 @@ export const ERROR_TEXTS = {
   'message.GRANT_INVALID.already_used': 'The card {card} was decided before: it is {state}.',
   'message.DENIED.left_to_the_owner':
     'Whom the node trusts and what it runs is left to its owner here, since no card shows it.',
+  'message.DENIED.run_of_agent':
+    "That takes the owner's key. In a run of an agent (CSB_RUN, CSB_URL or CSB_TOKEN is set) nothing is done as the owner.",
+  'message.LEASE_REQUIRED.run_without_token':
+    'A run of an agent asks by the token in CSB_TOKEN, and there is none. Nothing is done as the owner instead.',
   'message.DENIED.needs_changes': 'The owner gave this back to be changed: {words}',
   'message.ALREADY_HERE': 'That home is here already: {home}. Nothing was taken in.',
   'message.ALREADY_HERE.file': 'There is a file of that name already. Nothing was written.',
@@ -44,6 +48,8 @@ export const ERROR_TEXTS = {
   'hint.DENIED': 'Ask its owner to trust you: csb trust DID --ceiling LEVEL, at that node.',
   'hint.DENIED.left_to_the_owner':
     'The owner does it, at the command line of the node: csb trust, csb agent attach. Or hand out a lease under which nothing from outside was read yet: csb lease --for NAME',
+  'hint.DENIED.run_of_agent':
+    'Ask the node for what you need (csb forget, csb files merge, csb lease --narrow): what only the owner may let happen waits there as a card. Are you the owner? Unset CSB_RUN, CSB_URL and CSB_TOKEN.',
   'hint.DENIED.needs_changes':
     'Change it, and ask again. As it is it can be asked for again a day after the card {card}.',
   'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
@@ -70,6 +76,8 @@ export const ERROR_TEXTS = {
   'hint.INVALID_INPUT.no_terminal':
     'Run it in a terminal. Or read csb gate show {card}, and say: csb gate {decision} {card} --yes --digest DIGEST',
   'hint.LEASE_EXPIRED': 'Hand out a new one with: csb lease --for NAME',
+  'hint.LEASE_REQUIRED.run_without_token':
+    'A run on a message without authority is given none: who sent it asks again with authority. Are you the owner? Unset CSB_RUN and CSB_URL.',
   'hint.LEASE_REQUIRED': 'Hand one out with: csb lease --for NAME',
   'hint.NOT_FOUND': 'Names are listed by: csb note list, csb agent list, csb files refs, csb grants.',
   'hint.NOT_FOUND.not_explained':

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The csb command: its frame, its help, its errors of usage. What each command does stands in commands/. */
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { EXIT, NodeError } from '@csb/core'
 import { VERSION } from '@csb/node'
 import { agentCommands } from './commands/agents.ts'
@@ -29,7 +29,8 @@ for (const stream of [process.stdout, process.stderr])
 const program = new Command('csb')
   .usage(t('usage.frame'))
   .version(VERSION, '-V, --version', t('option.version'))
-  .helpOption('-h, --help', t('option.help'))
+  // everybody knows it, and the whole help has to fit a screen; the last line names it
+  .addHelpOption(new Option('-h, --help', t('option.help')).hideHelp())
   .helpCommand(false)
   .enablePositionalOptions()
   .exitOverride()
@@ -44,7 +45,7 @@ const program = new Command('csb')
   })
   .addHelpText('after', t('help.after'))
 
-// everybody knows it, and the whole help has to fit a screen
+// this one too
 program.options.find(({ long }) => long === '--version')?.hideHelp()
 
 nodeCommands(program)
@@ -60,6 +61,7 @@ recordCommands(program)
 
 program.commandsGroup(t('group.any'))
 for (const command of everyOne(program)) {
+  if (command !== program) command.helpOption('-h, --help', t('option.help'))
   // options of the program may stand behind the command's name as well
   command.option('-d, --data <dir>', t('option.data')).option('--json', t('option.json'))
   command.helpCommand(false).showHelpAfterError(t('usage.hint', { command: nameOf(command) }))

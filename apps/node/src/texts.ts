@@ -17,7 +17,7 @@ const EN = {
     'A budget is calls=100, bytes_read=1000, bytes_written=1000, wall_ms=60000, tokens=10000 or cost_micro=500000.',
   'usage.frame': '[options] COMMAND - a peer-to-peer home for AI agents',
   'help.after':
-    '\nExit codes: 0 done, 1 fault, 2 bad input, 3 refused, 4 not found, 5 busy or unreachable.\nStart here: csb start --init. Then: csb status, csb note add "...", csb COMMAND --help.',
+    '\nExit codes: 0 done, 1 fault, 2 bad input, 3 refused, 4 not found, 5 busy or unreachable.\nWith CSB_TOKEN set, as in a run of an agent, it asks by that token and never as the owner.\nStart here: csb start --init. Then: csb status, csb note add "...", csb COMMAND --help.',
   'usage.hint': 'How it is used: {command} --help',
   'usage.command': 'a command is missing',
   'usage.port': 'A port is a number from 0 to {last}; 0 takes any.',

@@ -31,16 +31,31 @@ export type Client = {
   upload<T = unknown>(path: string, type: string, body: AsyncIterable<Uint8Array>): Promise<T>
 }
 
-/** @throws NOT_INITIALISED; PEER_UNREACHABLE where the node does not run */
+/** Where a node is asked, and by what right. */
+export type Access = { readonly url: string; readonly token: string }
+
+/** As the owner, by what lies in the data folder. @throws NOT_INITIALISED; PEER_UNREACHABLE where the node does not run */
 export async function connect(directory: string): Promise<Client> {
+  const { url, token } = await ownerAccess(directory)
+  return createClient(url, token)
+}
+
+/** What lets the owner ask the node of a folder. @throws as {@link connect} */
+export async function ownerAccess(directory: string): Promise<Access> {
+  const url = await addressOf(directory)
+  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
+  return { url, token }
+}
+
+/** Base of the HTTP door of the node in a folder. @throws as {@link connect} */
+export async function addressOf(directory: string): Promise<string> {
   if ((await readText(directory, 'identity')) === undefined) fail('NOT_INITIALISED', { directory })
   const running = await readText(directory, 'running')
   const { url, pid } = (running === undefined ? {} : await readJson(directory, 'running')) as Partial<Running>
   // one that was killed leaves the file behind, and its port may be somebody else's by now
   if (url === undefined || pid === undefined || !isAlive(pid))
     fail('PEER_UNREACHABLE', { reason: NOT_RUNNING, directory })
-  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
-  return createClient(url, token)
+  return url
 }
 
 /** @param url base of the node's HTTP door */

@@ -82,10 +82,19 @@ export const newPassphraseOf = (env: Environment = process.env): string | undefi
 export const recoveryPassphraseOf = (env: Environment = process.env): string | undefined =>
   given(env['CSB_RECOVERY_PASSPHRASE'])
 
-/** What an agent is given to ask with, see `agent attach`: the token of its lease, and where. */
-export const sessionOf = (env: Environment = process.env): { readonly token?: string; readonly url?: string } => {
-  const [token, url] = [given(env['CSB_TOKEN']), given(env['CSB_URL'])]
-  return { ...(token === undefined ? {} : { token }), ...(url === undefined ? {} : { url }) }
+/**
+ * What a run of an agent is given to ask with, see `agent attach`: the token of its lease, and where. `isRun` where there
+ * is any sign of one: what stands between may have taken the token away, as programs do with variables of that name.
+ */
+export const sessionOf = (
+  env: Environment = process.env,
+): { readonly isRun: boolean; readonly token?: string; readonly url?: string } => {
+  const [run, token, url] = [given(env['CSB_RUN']), given(env['CSB_TOKEN']), given(env['CSB_URL'])]
+  return {
+    isRun: [run, token, url].some((told) => told !== undefined),
+    ...(token === undefined ? {} : { token }),
+    ...(url === undefined ? {} : { url }),
+  }
 }
 
 /** Where the person stands: npm starts a script at the root of the checkout, wherever it was called. */

@@ -17,7 +17,7 @@ export {
   sessionOf,
   type Flags,
 } from './config.ts'
-export { connect, createClient, type Client } from './client.ts'
+export { addressOf, connect, createClient, ownerAccess, type Access, type Client } from './client.ts'
 export { exportToFile, importFromFile } from './archive-file.ts'
 export { exportRecord, readProof } from './record-files.ts'
 export { importNotes, type ImportReport } from './import-notes.ts'

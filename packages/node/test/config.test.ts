@@ -10,6 +10,7 @@ import {
   defaultDirectory,
   passphraseOf,
   readSettings,
+  sessionOf,
   type Environment,
   type Flags,
 } from '../src/config.ts'
@@ -147,6 +148,13 @@ describe('the environment', () => {
   test('goes to an agent without anything of the node', () => {
     const env = { PATH: '/bin', HOME: '/root', CSB_PASSPHRASE: 'secret', AWS_SECRET: 'x' }
     expect(agentEnvironment(env)).toEqual({ PATH: '/bin', HOME: '/root' })
+  })
+
+  test('is that of a run where there is any sign of one, also without its token', () => {
+    expect(sessionOf({ CSB_RUN: '', CSB_TOKEN: '', CSB_URL: '', CSB_DATA: '/data' })).toEqual({ isRun: false })
+    expect(sessionOf({ CSB_RUN: 'task_1' })).toEqual({ isRun: true })
+    expect(sessionOf({ CSB_URL: 'http://a', CSB_TOKEN: '' })).toEqual({ isRun: true, url: 'http://a' })
+    expect(sessionOf({ CSB_TOKEN: 'x' })).toEqual({ isRun: true, token: 'x' })
   })
 
   test('tells where the person stands: npm runs our scripts at the root of the checkout', () => {

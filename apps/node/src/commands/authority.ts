@@ -2,8 +2,21 @@
 import { Option, type Command } from 'commander'
 import { LEVELS, systemClock, type Grant, type Level } from '@csb/core'
 import { shareWith } from '@csb/node'
-import { acting, collect, countOf, didOf, durationOf, given, listOf, named, route, type Stand } from '../context.ts'
+import {
+  acting,
+  collect,
+  countOf,
+  didOf,
+  durationOf,
+  given,
+  listOf,
+  named,
+  owning,
+  route,
+  type Stand,
+} from '../context.ts'
 import { delegateCommand } from './delegate.ts'
+import { checkOwner } from '../right.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -67,7 +80,7 @@ export function authorityCommands(program: Command): void {
     .addOption(levelOption('--level <level>', t('option.clearance')))
     .option('--tag <tag>', t('option.tag'), collect)
     .option('--write', t('option.write'))
-    .action(acting<Sharing, [string]>(share))
+    .action(owning<Sharing, [string]>(share))
   program
     .command('trust')
     .argument('[did]', '', didOf)
@@ -103,6 +116,7 @@ async function share({ desk, out }: Stand, [did]: [string], options: Sharing): P
 
 async function trust({ client, out }: Stand, [did]: [string | undefined], options: Trusting): Promise<void> {
   const { name = did, ceiling, clearance, remove } = options
+  if (did !== undefined) checkOwner()
   const node = await client()
   if (did === undefined) {
     const found = await node.call<{ items: Trusted[] }>('GET', '/v1/trust')

@@ -1,16 +1,14 @@
 /**
- * csb files credential: gives git the token of the running node when git asks for a password there, so that it stands in
- * no address, no file of git's and no list of processes. It speaks git's protocol for helpers: one word, and lines of
- * `name=value` on stdin. Anywhere else than at that node it says nothing, and it keeps nothing.
+ * csb files credential: gives git the token by which the command asks the running node, when git asks for a password
+ * there, so that it stands in no address, no file of git's and no list of processes. It speaks git's protocol for helpers:
+ * one word, and lines of `name=value` on stdin. Anywhere else than at that node it says nothing, and it keeps nothing.
  */
 import { text as readAll } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { LIMITS, fail } from '@csb/core'
-import { connect, readText, sessionOf } from '@csb/node'
 import { acting } from '../context.ts'
+import { accessOf } from '../right.ts'
 import { t } from '../texts.ts'
-
-type Access = { readonly url: string; readonly token: string }
 
 /** @param files the command that it stands under */
 export function credentialCommand(files: Command): void {
@@ -30,15 +28,6 @@ export function credentialCommand(files: Command): void {
         out.answer(answer, `username=${answer.username}\npassword=${answer.password}`)
       }),
     )
-}
-
-/** What an agent was given, else what the owner has. @throws NOT_INITIALISED, PEER_UNREACHABLE */
-async function accessOf(directory: string): Promise<Access> {
-  const { url: given, token: lent } = sessionOf()
-  if (given !== undefined && lent !== undefined) return { url: given, token: lent }
-  const { url } = await connect(directory)
-  const token = (await readText(directory, 'token'))?.trim() ?? fail('NOT_INITIALISED', { directory })
-  return { url, token }
 }
 
 /** Where git wants to go; undefined where it does not say so. */

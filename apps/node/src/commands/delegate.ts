@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { fail, type Grant, type Lease } from '@csb/core'
 import { bringTo, delegateTo, passOnFrom, type Passed } from '@csb/node'
-import { acting, countOf, didOf, durationOf, fromCaller, given, listOf, named, type Stand } from '../context.ts'
+import { countOf, didOf, durationOf, fromCaller, given, listOf, named, owning, type Stand } from '../context.ts'
 import { readLease } from '../lease-file.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -49,7 +49,7 @@ export function delegateCommand(program: Command): void {
     .option('--lease <file>', t('delegate.lease'))
     .option('--send', t('delegate.send'))
     .action(
-      acting<Delegating>((stand, _args, options) =>
+      owning<Delegating>((stand, _args, options) =>
         options.from === undefined ? delegate(stand, options) : pass(stand, options.from, options),
       ),
     )

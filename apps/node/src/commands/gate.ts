@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { LIMITS, delay, fail, systemClock } from '@csb/core'
 import { decideCard, reviewCard, type Decided, type Deciding, type Review, type ShownCard } from '@csb/node'
 import { cardLine, cardText, isRed, unseenParts } from '../card-text.ts'
-import { acting, given, labelOf, route, type Stand } from '../context.ts'
+import { acting, given, labelOf, owning, route, type Stand } from '../context.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 import { forgottenText } from './forget.ts'
@@ -48,7 +48,7 @@ export function gateCommands(program: Command): void {
       .description(t(`gate.${decision}.about`))
       .option('--yes', t('gate.yes'))
       .option('--digest <digest>', t('gate.digest'))
-      .action(acting<Given, [string]>((stand, [id], options) => decideOn(stand, id, decision, options)))
+      .action(owning<Given, [string]>((stand, [id], options) => decideOn(stand, id, decision, options)))
   }
   gate
     .command('return <card>')
@@ -56,7 +56,7 @@ export function gateCommands(program: Command): void {
     .option('--words <text>', t('gate.words'))
     .option('--yes', t('gate.yes'))
     .option('--digest <digest>', t('gate.digest'))
-    .action(acting<Given, [string]>((stand, [id], options) => decideOn(stand, id, 'needs-changes', options)))
+    .action(owning<Given, [string]>((stand, [id], options) => decideOn(stand, id, 'needs-changes', options)))
   labelCommands(program)
 }
 

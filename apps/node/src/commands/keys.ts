@@ -12,7 +12,7 @@ import {
   takeOwner,
 } from '@csb/node'
 import { custodyOf, doneText, type Keeping } from '../changed-key.ts'
-import { acting, didOf, fromCaller, given, named, passphraseFor, type Stand } from '../context.ts'
+import { didOf, fromCaller, given, named, owning, passphraseFor, type Stand } from '../context.ts'
 import { newPassphrase } from '../passphrase.ts'
 import { askWord, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -30,13 +30,13 @@ export function keyCommands(program: Command): void {
   sealing(key.command('seal'))
   // what it was called before
   sealing(program.command('owner', { hidden: true }).description(t('key.about')).command('seal'))
-  key.command('show').description(t('key.show.about')).action(acting(show))
+  key.command('show').description(t('key.show.about')).action(owning(show))
   key
     .command('rotate')
     .description(t('key.rotate.about'))
     .option('--unsealed', t('key.unsealed'))
     .action(
-      acting<Keeping>(async (stand, _args, options) => {
+      owning<Keeping>(async (stand, _args, options) => {
         const desk = await stand.desk()
         const rotating = rotateOwner(desk, { custody: await custodyOf(options), isStolen: false })
         const done = await stand.out.during(t('key.rotate.progress'), rotating)
@@ -49,14 +49,14 @@ export function keyCommands(program: Command): void {
     .argument('[did]', t('key.compromise.which'), didOf)
     .option('--unsealed', t('key.unsealed'))
     .option('--yes', t('key.yes'))
-    .action(acting<Condemning, [string | undefined]>(compromise))
+    .action(owning<Condemning, [string | undefined]>(compromise))
   recoveryCommands(key)
   key
     .command('take <dir>')
     .description(t('key.take.about'))
     .option('--unsealed', t('key.unsealed'))
     .action(
-      acting<Keeping, [string]>(async ({ directory, out }, [dir], options) => {
+      owning<Keeping, [string]>(async ({ directory, out }, [dir], options) => {
         const from = fromCaller(dir)
         const passphrase = await passphraseFor(from)
         const custody = await custodyOf(options)
@@ -68,7 +68,7 @@ export function keyCommands(program: Command): void {
 
 const sealing = (command: Command): Command =>
   command.description(t('key.seal.about')).action(
-    acting(async ({ directory, out }) => {
+    owning(async ({ directory, out }) => {
       const { isSealed } = await readOwner(directory)
       if (isSealed) fail('PASSPHRASE', { reason: 'sealed_already' })
       await sealOwner(directory, await newPassphrase(passphraseOf(), 'none_given'))

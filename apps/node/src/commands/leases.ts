@@ -1,17 +1,7 @@
 /** csb lease, grants, revoke: what is handed out, what there is, what ends. */
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { LEVELS, fail, systemClock, type Grant, type Lease, type Level } from '@csb/core'
-import {
-  createClient,
-  leaseFor,
-  narrowLease,
-  revokeGrant,
-  sessionOf,
-  type LeaseFor,
-  type Leased,
-  type Peer,
-  type Revoked,
-} from '@csb/node'
+import { leaseFor, narrowLease, revokeGrant, type LeaseFor, type Leased, type Peer, type Revoked } from '@csb/node'
 import {
   acting,
   collect,
@@ -22,10 +12,12 @@ import {
   given,
   listOf,
   named,
+  owning,
   type Stand,
 } from '../context.ts'
 import { readLease } from '../lease-file.ts'
 import { leaseText } from '../lease-text.ts'
+import { checkOwner, isRun } from '../right.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
 
@@ -99,7 +91,7 @@ export function leaseCommands(program: Command): void {
     .description(t('revoke.about'))
     .option('--tell <did>', t('option.tell'), collectDids)
     .action(
-      acting<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
+      owning<{ tell?: string[] }, [string]>(async ({ desk, out }, [grant], { tell = [] }) => {
         const done = await out.during(t('revoke.progress'), revokeGrant(await desk(), grant, tell))
         out.answer(done, revokedText(done))
       }),
@@ -107,6 +99,7 @@ export function leaseCommands(program: Command): void {
 }
 
 async function handOut({ desk }: Stand, options: Leasing): Promise<Leased> {
+  checkOwner()
   const members = await membersOf(options)
   const lease: LeaseFor = { labels_max: 'public', ...members, actions: members.actions ?? ['send'] }
   checkReach(lease)
@@ -115,10 +108,13 @@ async function handOut({ desk }: Stand, options: Leasing): Promise<Leased> {
 
 /** What is not named stays as it is in the lease of the token, which stands where an agent finds its own. */
 async function narrow({ client }: Stand, options: Leasing): Promise<Leased> {
-  const { token, url } = sessionOf()
-  if (token === undefined) fail('UNAUTHENTICATED', { reason: 'no_token' })
-  const node = createClient(url ?? (await client()).url, token)
-  return narrowLease(node, { name: options.for, lease: await membersOf(options), ...given({ ttlMs: options.ttl }) })
+  // the owner's own lease is not what is meant
+  if (!isRun()) fail('UNAUTHENTICATED', { reason: 'no_token' })
+  return narrowLease(await client(), {
+    name: options.for,
+    lease: await membersOf(options),
+    ...given({ ttlMs: options.ttl }),
+  })
 }
 
 /** What a file says of a lease, with what was said beside it over it. */

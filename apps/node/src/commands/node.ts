@@ -20,6 +20,7 @@ import {
 import { acting, collect, fromCaller, given, named, passphraseFor, type Stand } from '../context.ts'
 import type { Held } from '../homes.ts'
 import { newPassphrase } from '../passphrase.ts'
+import { checkOwner } from '../right.ts'
 import { inline } from '../terminal.ts'
 import { vouchedText, type Vouching } from '../vouched.ts'
 import { t } from '../texts.ts'
@@ -94,6 +95,7 @@ function portOf(text: string): number {
 }
 
 async function make({ directory }: Stand, options: Making): Promise<Initialised> {
+  if (options.join !== undefined) checkOwner()
   // before a passphrase is asked for, which would be for nothing
   if ((await readText(directory, 'identity')) !== undefined) fail('ALREADY_INITIALISED', { directory })
   const custody: Custody =

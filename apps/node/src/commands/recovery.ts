@@ -19,7 +19,7 @@ import {
   type RecoveryKey,
 } from '@csb/node'
 import { custodyOf, doneText, peersText, type Keeping } from '../changed-key.ts'
-import { acting, didOf, fromCaller, given, named, type Stand } from '../context.ts'
+import { didOf, fromCaller, given, named, owning, type Stand } from '../context.ts'
 import { newPassphrase } from '../passphrase.ts'
 import { askSecret, inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -34,12 +34,12 @@ export function recoveryCommands(key: Command): void {
     .description(t('key.recovery.new.about'))
     .argument('<file>', t('key.recovery.new.file'))
     .option('--replace <file>', t('key.recovery.replace'))
-    .action(acting<Replacing, [string]>(make))
+    .action(owning<Replacing, [string]>(make))
   recovery
     .command('show')
     .description(t('key.recovery.show.about'))
     .argument('[file]', t('key.recover.file'))
-    .action(acting<object, [string | undefined]>(show))
+    .action(owning<object, [string | undefined]>(show))
   key
     .command('recover')
     .description(t('key.recover.about'))
@@ -47,7 +47,7 @@ export function recoveryCommands(key: Command): void {
     .argument('[did]', t('key.recover.which'), didOf)
     .option('--stolen', t('key.recover.stolen.about'))
     .option('--unsealed', t('key.unsealed'))
-    .action(acting<Recovering, [string, string | undefined]>(recover))
+    .action(owning<Recovering, [string, string | undefined]>(recover))
 }
 
 async function make({ desk, directory, out }: Stand, [name]: [string], { replace }: Replacing): Promise<void> {
