@@ -1,11 +1,11 @@
 /** Every operation under a lease that lacks one thing: refused with the name of what it lacks, and nothing else left. */
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import type { Lease } from '@csb/core'
+import { fail, type Lease } from '@csb/core'
 import { OPERATIONS } from '../src/index.ts'
 import { LEASED, refused, unlike, wrong } from './every-operation-checks.ts'
 import { EVERYTHING, createWorld, session } from './every-operation-rig.ts'
-import type { Row } from './every-operation-rows.ts'
+import { ROWS, type Row } from './every-operation-rows.ts'
 
 describe('L1.2 every operation refuses', () => {
   type Schemas = { readonly $defs: Readonly<Record<string, { readonly properties?: object }>> }
@@ -45,6 +45,52 @@ describe('L1.2 every operation refuses', () => {
       unlike(await refused(world, row, await session(world, less(row)[member])), 'SCOPE_EXCEEDED', member),
     )
     expect(found).toEqual([])
+  })
+
+  test('L1.2 what is about a whole, where a part of it is left out', async () => {
+    const world = await createWorld()
+    const whole = LEASED.filter(
+      ({ operation, needs }) =>
+        (needs.includes('deny_paths') && needs.includes('labels_max')) ||
+        ['files.removeBranch', 'files.export'].includes(operation),
+    )
+    const found = await wrong(whole, async (row) =>
+      unlike(
+        await refused(world, row, await session(world, { deny_paths: ['/other/part'] })),
+        'SCOPE_EXCEEDED',
+        'deny_paths',
+      ),
+    )
+    expect(found).toEqual([])
+  })
+
+  test.each([
+    ['files.diff', { from: 'runs/x', to: 'runs/y' }],
+    ['files.diff', { from: 'runs/y', to: 'runs/x' }],
+    ['files.preview', { from: 'runs/x', into: 'runs/y' }],
+    ['files.preview', { from: 'runs/y', into: 'runs/x' }],
+    ['files.merge', { from: 'runs/x', into: 'runs/y' }],
+    ['files.merge', { from: 'runs/y', into: 'runs/x' }],
+    ['files.branch', { branch: 'runs/x/2', from: 'runs/y' }],
+    ['files.restore', { branch: 'runs/x', as: 'runs/y' }],
+    ['files.restore', { branch: 'runs/y', as: 'runs/x' }],
+  ])('L1.2 %s where it reaches one of two branches: %j', async (operation, input) => {
+    const world = await createWorld()
+    const row = ROWS.find((one) => one.operation === operation) ?? fail('NOT_FOUND', { operation })
+    const caller = await session(world, { branches: ['runs/x', 'runs/x/*'] })
+    const heard = await refused(world, { ...row, input: () => input }, caller)
+    expect(unlike(heard, 'SCOPE_EXCEEDED', 'branches')).toBe('')
+  })
+
+  test('L1.2 an export, where it does not see everything', async () => {
+    const world = await createWorld()
+    const rows = LEASED.filter(({ operation }) => operation === 'files.export')
+    for (const less of [{ labels_max: 'private' }, { label_tags: ['work'] }] as const) {
+      const found = await wrong(rows, async (row) =>
+        unlike(await refused(world, row, await session(world, less)), 'CLEARANCE'),
+      )
+      expect(found).toEqual([])
+    }
   })
 
   test('L1.2 a lease of this home, asked for another', async () => {

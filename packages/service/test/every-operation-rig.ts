@@ -176,18 +176,19 @@ function refusedLine(heard: readonly unknown[]): Partial<Heard> {
 /** Everything as text: JSON, and bytes with what is deflated in them. */
 function textOf(heard: readonly unknown[]): string {
   const bytes: Uint8Array[] = []
-  const json = JSON.stringify(heard, (_key, value: unknown) => {
-    if (!(value instanceof Uint8Array)) return value
-    bytes.push(Uint8Array.from(value))
-    return undefined
-  })
-  return [json, ...inflatedIn(Buffer.concat(bytes))].join('\n')
+  const withoutBytes = (value: unknown): unknown => {
+    if (value instanceof Uint8Array) return void bytes.push(Uint8Array.from(value))
+    if (Array.isArray(value)) return value.map(withoutBytes)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutBytes(member)]))
+  }
+  return [JSON.stringify(heard.map(withoutBytes)), ...inflatedIn(Buffer.concat(bytes))].join('\n')
 }
 
 function inflatedIn(bytes: Buffer): string[] {
   const found = [bytes.toString('utf8')]
   for (let at = bytes.indexOf(0x78); at >= 0; at = bytes.indexOf(0x78, at + 1)) {
-    if (bytes.readUInt16BE(Math.min(at, bytes.length - 2)) % 31 !== 0) continue
+    if (at + 1 >= bytes.length || bytes.readUInt16BE(at) % 31 !== 0) continue
     try {
       found.push(inflateSync(bytes.subarray(at), { finishFlush: constants.Z_SYNC_FLUSH }).toString('utf8'))
     } catch {

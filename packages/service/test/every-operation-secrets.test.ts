@@ -135,11 +135,6 @@ describe('attack 14: what a lease does not reach is heard by no operation', () =
       ['memory.forget', { ids: [note] }, { ids: [none] }],
       ['files.read', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],
       ['files.label', { branch: 'runs/x', path: hidden, label }, { branch: 'runs/x', path: absent, label }],
-      [
-        'files.label',
-        { branch: 'runs/x', path: hidden, label: 'private:owner' },
-        { branch: 'runs/x', path: absent, label: 'private:owner' },
-      ],
       ['files.list', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],
       ['files.diff', { from: 'main', to: 'runs/x', path: hidden }, { from: 'main', to: 'runs/x', path: absent }],
       ['files.restore', { branch: 'runs/x', path: hidden }, { branch: 'runs/x', path: absent }],
@@ -182,5 +177,8 @@ describe('attack 14: what a lease does not reach is heard by no operation', () =
     const found = await hear(world, plants, await session(world))
     const heard = new Set(found.map((one) => one.split(' ')[0] ?? ''))
     expect(Object.keys(PLANTED).filter((word) => !heard.has(word))).toEqual([])
+    // what comes in bytes is looked into
+    for (const whole of ['zqsealed by files.export', 'zqsealed by git.fetch'])
+      expect([whole, found.some((one) => one.startsWith(whole))]).toEqual([whole, true])
   })
 })

@@ -65,6 +65,18 @@ describe('L1.1 every operation refuses, records it and writes nothing else', () 
     expect(found).toEqual([])
   })
 
+  test('L1.1 whoever shows nothing makes this node ask no other one', async () => {
+    const world = await createWorld()
+    const row = ROWS.filter(({ operation }) => operation === 'agents.card')
+    const elsewhere = () => ({ agent: 'clerk', did: world.friend.key.did })
+    for (const caller of [nobody, visitor(createKeyPair().did)]) {
+      const found = await wrong(row, async (one) =>
+        unlike(await refused(world, { ...one, input: elsewhere }, caller), 'LEASE_REQUIRED'),
+      )
+      expect(found).toEqual([])
+    }
+  })
+
   test('L1.1 a token at a door that only peers use, whatever it may do', async () => {
     const world = await createWorld()
     const found = await wrong(

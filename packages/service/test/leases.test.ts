@@ -1,7 +1,16 @@
 /** Leases in full: narrower ones for children, budgets that all of them share, and what is left when time is over. */
 import { describe, expect, test } from 'vitest'
 import { createFakeClock, createKeyPair, fail, newId, type Grant, type Lease } from '@csb/core'
-import { createToken, draftGrant, findGrant, holderOf, signGrant, signRevocation, tokenHash } from '@csb/authority'
+import {
+  createToken,
+  draftGrant,
+  findGrant,
+  holderOf,
+  signGrant,
+  signKeyChange,
+  signRevocation,
+  tokenHash,
+} from '@csb/authority'
 import { getRef } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import {
@@ -317,7 +326,15 @@ describe("L1.2 a token of one's own for a grant of the owner", () => {
     const session = await holding(house, RULING)
     const { items } = (await house.service.perform(session, 'authority.grants', {})) as Listed
     expect(items.map(({ hash }) => hash)).toContain(writer.hash)
-    for (const { grant } of items) expect(await codeOf(bring(house, session, grant))).toBe('DENIED')
+    const [old, next] = [createKeyPair(), createKeyPair()]
+    await house.owned('authority.trust', { did: old.did, name: 'somebody' })
+    const statement = signKeyChange({ old, next, seq: 1, effectiveAt: NOW })
+    for (const { grant } of items) {
+      expect(await codeOf(bring(house, session, grant))).toBe('DENIED')
+      // nor beside a word on a key that is true
+      const grants = [{ grant, token_hash: tokenHash(mine) }]
+      expect(await codeOf(house.service.perform(session, 'keys.state', { statement, grants }))).toBe('DENIED')
+    }
     expect(await codeOf(write(house, { kind: 'bearer', token: mine, door: 'http' }))).toBe('UNAUTHENTICATED')
     expect(await codeOf(write(house, writer))).toBe('done')
   })
