@@ -1,6 +1,6 @@
 /** Ids of commits and folders are digests of all that lies behind them: who sees a part is told those of its part. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, toNodeError, type Lease } from '@csb/core'
+import { createFakeClock, toNodeError, type Label, type Lease } from '@csb/core'
 import { listRefs, readCommit, readTree, recycledOf } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import { NOW, codeOf, createHouse, holdingIn, type House } from './house.ts'
@@ -215,4 +215,19 @@ test('L1.2 a cursor of the recycle area tells nothing of what a lease does not r
   ).toEqual(['runs/shown/1', 'runs/shown/2', 'runs/shown/3'])
   expect(JSON.stringify(told)).not.toContain('hidden-words')
   await expect(ask('files.recycle', { cursor: 'no such thing' })).rejects.toMatchObject({ code: 'INVALID_INPUT' })
+})
+
+test('L1.2 a lease for some paths merges and proposes what it wrote there, labels and all, and nothing beside it', async () => {
+  const { house, write, ask } = await stand({ ...FULL, paths: ['/docs'] })
+  await ask('files.write', { branch: 'runs/mine', path: 'docs/new.md', text: 'new' })
+  const merged = await ask('files.merge', { from: 'runs/mine', into: 'runs/two' })
+  expect((merged['manifest'] as { path: string }[]).map(({ path }) => path)).toEqual(['docs/new.md'])
+  const { label } = await house.owned<{ label: Label }>('files.read', { branch: 'runs/two', path: 'docs/new.md' })
+  expect(label).toMatchObject({ integrity: 'agent' })
+  expect(await codeOf(ask('files.merge', { from: 'runs/mine', into: 'main' }))).toBe('GATE_REQUIRED')
+  // a label beside its paths is beside its paths
+  await write('runs/one', 'beside.md', 'x')
+  await house.owned('files.branch', { branch: 'runs/label', from: 'runs/one' })
+  await house.owned('files.label', { branch: 'runs/label', path: 'beside.md', label: 'sealed:owner' })
+  expect(await codeOf(ask('files.merge', { from: 'runs/label', into: 'runs/one' }))).toBe('SCOPE_EXCEEDED')
 })

@@ -117,7 +117,9 @@ async function merge(context: Context, input: Merging) {
   // also refuses what no approval could do
   const preview = previewMerge(context.view, { home, from, into })
   const action = isProtected(context, input) ? 'propose' : 'write'
-  const changes = (entries: readonly ManifestEntry[]) => {
+  const changes = (manifest: readonly ManifestEntry[]) => {
+    // a label that becomes another one is told with its file, and no merge makes one less strict
+    const entries = manifest.filter(({ path }) => path !== LABELS_PATH)
     for (const { path, path_old: taken = path, label_new, label_old } of entries) {
       const label = parseLabel(label_new ?? label_old)
       checkReach(context, { ...on(action, into, input, context), path: `/${path}`, label })
