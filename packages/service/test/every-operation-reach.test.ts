@@ -85,9 +85,10 @@ describe('L1.2 every operation refuses', () => {
   test('L1.2 an export, where it does not see everything', async () => {
     const world = await createWorld()
     const rows = LEASED.filter(({ operation }) => operation === 'files.export')
-    for (const less of [{ labels_max: 'private' }, { label_tags: ['work'] }] as const) {
+    const limits: readonly Partial<Lease>[] = [{ labels_max: 'private' }, { label_tags: ['work'] }]
+    for (const limit of limits) {
       const found = await wrong(rows, async (row) =>
-        unlike(await refused(world, row, await session(world, less)), 'CLEARANCE'),
+        unlike(await refused(world, row, await session(world, limit)), 'CLEARANCE'),
       )
       expect(found).toEqual([])
     }
