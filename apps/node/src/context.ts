@@ -103,6 +103,9 @@ export function route(
   return `/${parts.map(encodeURIComponent).join('/')}${asked.size === 0 ? '' : `?${asked.toString()}`}`
 }
 
+/** Enough of an id to tell it from others; dashes where the lease is told none. */
+export const shortId = (id: string | undefined): string => id?.slice(0, 12) ?? '-'.repeat(12)
+
 /** Only the members that were given. */
 export function given<Values extends object>(
   values: Values,

@@ -114,6 +114,29 @@ describe('csb files', () => {
     expect(other.out).toBe('username=csb\npassword=lent\n')
   })
 
+  test('a lease that sees a part is shown its ids, and dashes where it is told none', async () => {
+    await files(['put', 'runs/part', 'docs/a.md'], 'a\n')
+    await files(['put', 'runs/part', 'beside.md'], 'b\n')
+    const lease = ['lease', '--for', 'x', '--actions', 'list,read,write', '--paths', '/docs', '--branches', '*']
+    const made = await csb([...lease, '--level', 'private', '--json', '--data', folder])
+    const { token } = JSON.parse(made.out) as { token: string }
+    const env = { CSB_RUN: 'run_1', CSB_TOKEN: token, CSB_URL: client.url }
+    const asked = async (args: readonly string[], input = '') => {
+      const { code, out, err } = await csb(['files', ...args, '--data', folder], { env, input })
+      expect(err).toBe('')
+      expect(code).toBe(EXIT.ok)
+      return out
+    }
+    const refs = await asked(['refs'])
+    expect(refs).toMatch(/^-{12} {2}memory$/m)
+    const [, own = ''] = /^([0-9a-f]{12}) {2}runs\/part$/m.exec(refs) ?? []
+    const [, real = ''] = /^([0-9a-f]{12}) {2}runs\/part$/m.exec(await files(['refs'])) ?? []
+    expect(own).not.toBe('')
+    expect(own).not.toBe(real)
+    expect(await asked(['put', 'runs/part', 'docs/b.md'], 'b\n')).toMatch(/^Committed [0-9a-f]{12} on runs\/part\.$/m)
+    expect(await asked(['branch', 'runs/part-two', 'runs/part'])).toMatch(/[0-9a-f]{12}/)
+  })
+
   test('branch, diff, merge, snapshot, recycle, restore', async () => {
     await files(['put', 'runs/base', 'a.md'], 'a\n')
     await files(['branch', 'runs/two', 'runs/base'])

@@ -1,7 +1,7 @@
 /** csb files branch, diff, merge, snapshot, recycle, restore, fsck, gc: branches as a whole, and what was deleted. */
 import type { Command } from 'commander'
 import { EXIT } from '@csb/core'
-import { acting, countOf, given, route } from '../context.ts'
+import { acting, countOf, given, route, shortId } from '../context.ts'
 import { homeIn, withHome, type InHome } from '../homes.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -21,7 +21,7 @@ type Deleted = {
   readonly branch: string
   readonly label: string
   readonly until: number
-  readonly commit: string
+  readonly commit?: string
 }
 type Damage = {
   readonly oid: string
@@ -62,8 +62,8 @@ export function branchCommands(files: Command): void {
             return
           }
           const body = { ...home, from, into, ...given({ message }) }
-          const done = await node.call<Changes & { commit: string }>('POST', '/v1/files/merge', body)
-          const merged = t('files.merged', { from, into, commit: done.commit.slice(0, 12) })
+          const done = await node.call<Changes & { commit?: string }>('POST', '/v1/files/merge', body)
+          const merged = t('files.merged', { from, into, commit: shortId(done.commit) })
           out.answer(done, `${changesText(done)}\n${merged}`)
         },
       ),
@@ -109,8 +109,8 @@ function branchCommand(files: Command): void {
           restore === true
             ? ['/v1/files/restore', { ...home, branch, ...given({ as, deleted_by: head }) }]
             : ['/v1/files/branches', { ...home, branch, ...given({ from }) }]
-        const done = await node.call<{ head: string }>('POST', path, body)
-        out.answer(done, t('files.branch.done', { branch: as ?? branch, commit: done.head.slice(0, 12) }))
+        const done = await node.call<{ head?: string }>('POST', path, body)
+        out.answer(done, t('files.branch.done', { branch: as ?? branch, commit: shortId(done.head) }))
       }),
     )
 }
@@ -137,8 +137,8 @@ function recycleCommands(files: Command): void {
       acting<Restoring, [string, string]>(async ({ client, out }, [path, branch], { deletedBy, ...options }) => {
         const node = await client()
         const body = { ...(await homeIn(node, options)), path, branch, ...given({ deleted_by: deletedBy }) }
-        const done = await node.call<{ commit: string }>('POST', '/v1/files/restore', body)
-        out.answer(done, t('files.restored', { path: inline(path), branch, commit: done.commit.slice(0, 12) }))
+        const done = await node.call<{ commit?: string }>('POST', '/v1/files/restore', body)
+        out.answer(done, t('files.restored', { path: inline(path), branch, commit: shortId(done.commit) }))
       }),
     )
 }
@@ -186,7 +186,7 @@ const deletedText = ({ path, branch, label, until, commit }: Deleted): string =>
     branch,
     label,
     until: new Date(until).toISOString().slice(0, 10),
-    commit: commit.slice(0, 12),
+    commit: shortId(commit),
   })
 
 function damageText({ oid, reason, paths, commits, branches, holders, cut }: Damage): string {

@@ -2,7 +2,7 @@
 import { buffer as readAll } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { fromUtf8 } from '@csb/core'
-import { acting, countOf, given, route } from '../context.ts'
+import { acting, countOf, given, route, shortId } from '../context.ts'
 import { homeIn, withHome, type InHome } from '../homes.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -10,10 +10,10 @@ import { archiveCommands } from './archive.ts'
 import { branchCommands } from './branches.ts'
 import { credentialCommand } from './credential.ts'
 
-type Ref = { readonly branch: string; readonly commit: string; readonly protected: boolean }
+type Ref = { readonly branch: string; readonly commit?: string; readonly protected: boolean }
 type Listed = { readonly path: string; readonly kind: string; readonly oid: string }
 type Logged = {
-  readonly commit: string
+  readonly commit?: string
   readonly author: { readonly name: string }
   readonly message: string
   readonly at: number
@@ -29,7 +29,7 @@ export function fileCommands(program: Command): void {
         const asked = route(['v1', 'files', 'refs'], await homeIn(node, options))
         const found = await node.call<{ refs: Ref[] }>('GET', asked)
         const lines = found.refs.map(
-          (ref) => `${ref.commit.slice(0, 12)}  ${ref.branch}${ref.protected ? t('files.protected') : ''}`,
+          (ref) => `${shortId(ref.commit)}  ${ref.branch}${ref.protected ? t('files.protected') : ''}`,
         )
         out.answer(found, lines.join('\n'))
       }),
@@ -86,8 +86,8 @@ function writingCommands(files: Command): void {
         const text = fromUtf8(bytes)
         const content = text === undefined ? { base64: bytes.toString('base64') } : { text }
         const body = { ...home, branch, path, ...content, ...given({ message }) }
-        const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
-        out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
+        const done = await node.call<{ commit?: string }>('PUT', '/v1/files/file', body)
+        out.answer(done, t('files.put', { commit: shortId(done.commit), branch }))
       }),
     )
   withHome(files.command('rm <branch> <path>'))
@@ -97,8 +97,8 @@ function writingCommands(files: Command): void {
       acting<Writing, [string, string]>(async ({ client, out }, [branch, path], { message, ...options }) => {
         const node = await client()
         const body = { ...(await homeIn(node, options)), branch, path, delete: true, ...given({ message }) }
-        const done = await node.call<{ commit: string }>('PUT', '/v1/files/file', body)
-        out.answer(done, t('files.put', { commit: done.commit.slice(0, 12), branch }))
+        const done = await node.call<{ commit?: string }>('PUT', '/v1/files/file', body)
+        out.answer(done, t('files.put', { commit: shortId(done.commit), branch }))
       }),
     )
 }
@@ -110,5 +110,5 @@ function listedText({ path, kind, oid }: Listed): string {
 
 function loggedText({ commit, author, message, at }: Logged): string {
   const first = inline(message.split('\n', 1)[0] ?? '')
-  return `${commit.slice(0, 12)}  ${new Date(at).toISOString()}  ${inline(author.name)}: ${first}`
+  return `${shortId(commit)}  ${new Date(at).toISOString()}  ${inline(author.name)}: ${first}`
 }
