@@ -3,7 +3,7 @@
  *
  * A grant holds a DEL-003 delegation (rank) and perhaps one lease (reach); one signature covers both. Display
  * names are kept for people and never compared: only keys count. How grants join into a chain is chain.ts.
- * @clause DEL-001, DEL-003.3.1
+ * @clause DEL-001, DEL-003.3.1, A2A-030, A2A-032
  */
 import {
   LIMITS,

@@ -3,7 +3,7 @@
  *
  * The holder of a grant signs one message to one node. The digest is taken of the body as it came, before any
  * library maps it to objects of its own and drops members it does not know.
- * @clause DEL-002
+ * @clause DEL-002, A2A-031
  */
 import {
   EXTENSIONS,

@@ -2,7 +2,7 @@
  * Rank and subject of a delegation: the four levels in their order, and scope tokens that contain one another.
  *
  * Rank says how a message is treated. It gives no access to anything: that is the lease.
- * @clause DEL-002.2.3
+ * @clause DEL-002.2.3, A2A-010
  */
 import type { Delegation } from '@csb/core'
 

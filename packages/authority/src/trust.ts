@@ -3,7 +3,7 @@
  *
  * The owner fills it; nothing a peer sends does. The name is the owner's own for that key and the only one
  * that is ever shown as the source of authority.
- * @clause DEL-003.3.2
+ * @clause DEL-003.3.2, A2A-002, A2A-010
  */
 import { fail, isLevel, publicKeyFromDid, type Clearance } from '@csb/core'
 import { key, prefix, tail, type Transaction, type View } from '@csb/store'

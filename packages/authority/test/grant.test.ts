@@ -11,7 +11,7 @@ const trustedRoot = (did: string) => (did === owner.did ? { ceiling: 'override' 
 const verify = (...chain: unknown[]) => verifyChain({ chain, now: NOW, isRevoked: () => false, trustedRoot })
 
 describe('a grant', () => {
-  test('DEL-003.3.1 carries the members of the document under their own names, and a signature that verifies', () => {
+  test('A2A-032, DEL-003.3.1 carries the members of the document under their own names, and a signature that verifies', () => {
     const grant = ownerGrant()
     const members = ['id', 'grantor', 'grantee', 'granted_at', 'expires_at', 'scope', 'level', 'signature', 'revocable']
     expect(Object.keys(grant.delegation)).toEqual(expect.arrayContaining(members))

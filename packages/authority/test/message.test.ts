@@ -5,7 +5,7 @@ import { HOUR, NOW, ownerGrant, stranger } from './cast.ts'
 import { BODY, sign } from './speech.ts'
 
 describe('DEL-002 authority in a message', () => {
-  test('DEL-002.2.2 carries the members of the document', () => {
+  test('A2A-031, DEL-002.2.2 carries the members of the document', () => {
     const authority = sign([ownerGrant()])
     expect(authority).toMatchObject({
       delegated_by: 'Ada',

@@ -183,7 +183,7 @@ describe('grants that are kept', () => {
   })
 })
 
-test('DEL-003.3.2 the trust list is what the owner wrote, by key', async () => {
+test('A2A-002, DEL-003.3.2 the trust list is what the owner wrote, by key', async () => {
   const store = await testStore()
   await store.transact((tx) => trust(tx, { did: owner.did, name: 'Mum', ceiling: 'execute' }))
   await store.transact((tx) => trust(tx, { did: owner.did, name: 'Mother', ceiling: 'request' }))

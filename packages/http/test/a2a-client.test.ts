@@ -129,7 +129,7 @@ describe('A2A-001 the stock client, A2A 1.0', () => {
   })
 })
 
-describe('A2A-010 the stock client, A2A 0.3', () => {
+describe('A2A-011 the stock client, A2A 0.3', () => {
   test('sends, streams, gets and cancels through the compatibility layer', async () => {
     const old = await legacyClient()
     const task = await send(old, say('hello'))

@@ -347,7 +347,7 @@ describe('speaking and trusting across nodes', () => {
     expect(wordsOf(task)).toBe('processed without authority: revoked')
   })
 
-  test('DEL-003.3.3 strangers can leave neither grants nor revocations behind', async () => {
+  test('A2A-003, DEL-003.3.3 strangers can leave neither grants nor revocations behind', async () => {
     const { friend } = await friends()
     const stranger = createKeyPair()
     const before = await friend.dump()

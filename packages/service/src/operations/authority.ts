@@ -1,4 +1,7 @@
-/** L1 operations: take in grants, revoke. The owner's key is never here: documents arrive signed. */
+/**
+ * L1 operations: take in grants, revoke. The owner's key is never here: documents arrive signed.
+ * @clause DEL-003.3.3, DEL-003.3.4, A2A-003
+ */
 import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,

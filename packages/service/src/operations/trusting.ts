@@ -1,6 +1,6 @@
 /**
  * Whom this node trusts: the owner says so, and nothing a peer sends does. Saying less may end what runs.
- * @clause DEL-003.3.2, DEL-003.3.3
+ * @clause DEL-003.3.2, DEL-003.3.3, A2A-002, A2A-010
  */
 import type { Clearance } from '@csb/core'
 import { endOfKey, listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
