@@ -7,6 +7,8 @@ export type Context = {
   readonly node: Door
   /** start one more node of one's own; it is stopped and its folder removed when the run ends */
   readonly spawn: (options: SpawnOptions) => Promise<LocalNode>
+  /** one more node that is started once, for all tests that ask for it: what earlier ones left there stays */
+  readonly friend: () => Promise<LocalNode>
   /** the node under test as a process and a folder; only for tests that say `needsOwnNodes` */
   readonly own: LocalNode
 }

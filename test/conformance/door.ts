@@ -30,6 +30,10 @@ export type Explanation = {
   readonly commit: string
   readonly run: string | null
   readonly lease: { readonly hash: string; readonly chain: readonly unknown[] } | null
+  readonly basis: {
+    readonly hash: string
+    readonly chain: readonly { readonly from: { readonly did: string } }[]
+  } | null
   readonly reads: readonly { readonly path: string; readonly oid: string }[] | null
   readonly approval: { readonly card: string; readonly diff: string } | null
 }
@@ -52,12 +56,24 @@ export type Attached = {
   readonly command: readonly string[]
   readonly skills: readonly { readonly id: string; readonly name: string; readonly description: string }[]
 }
+/** A message that came in, and by what authority. */
+type Received = { readonly agent: string; readonly authority: { readonly reason?: string } | null }
 /** What a refused attenuation names. */
 type Refused = Problem & { readonly details?: { readonly field?: string; readonly card?: string } }
-type Said = {
-  readonly task: { readonly status: { readonly message?: { readonly parts: readonly { readonly text?: string }[] } } }
+export type Task = {
+  readonly id: string
+  readonly status: {
+    readonly state: string
+    readonly message?: { readonly parts: readonly { readonly text?: string }[] }
+  }
+  readonly artifacts?: readonly { readonly parts: readonly { readonly text?: string }[] }[]
+  readonly metadata?: Readonly<Record<string, unknown>>
 }
 export type HandoffDone = { readonly outcome: string; readonly code: string | null; readonly branch?: string }
+
+/** The last words of a task. */
+export const wordsOf = ({ status }: Pick<Task, 'status'>): string =>
+  status.message?.parts.map(({ text }) => text ?? '').join('') ?? ''
 
 export type Door = ReturnType<typeof createDoor>
 
@@ -84,6 +100,11 @@ export function createDoor(url: string, token: string | null) {
     const answer = await call<T & Problem>(method, path, body)
     if (answer.status < 300) return answer.body
     throw new Error(`${method} ${path} answered ${answer.status} ${answer.body.code ?? ''}`.trim())
+  }
+  const send = async (agent: string, did: string, more: object, params: object = {}): Promise<Task> => {
+    const message = { messageId: `msg_${randomUUID()}`, role: 'ROLE_USER', parts: [{ text: 'Good morning.' }] }
+    const body = { did, params: { message, ...params }, ...more }
+    return (await get<{ task: Task }>('POST', `/v1/agents/${agent}/send`, body)).task
   }
   const query = (values: Readonly<Record<string, string>>) => new URLSearchParams(values).toString()
 
@@ -160,13 +181,27 @@ export function createDoor(url: string, token: string | null) {
         lease,
         ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }),
       }),
-    /** Say something to an agent of another node, and give the last words of its task. */
-    say: async (agent: string, did: string, more: object) => {
-      const message = { messageId: `msg_${randomUUID()}`, role: 'ROLE_USER', parts: [{ text: 'Good morning.' }] }
-      const { task } = await get<Said>('POST', `/v1/agents/${agent}/send`, { did, params: { message }, ...more })
-      return task.status.message?.parts.map(({ text }) => text).join('') ?? ''
+    /** Say something to an agent of another node. Resolves with its task, when that has ended where no more is said. */
+    send,
+    /** The same, and the last words of its task. */
+    say: async (agent: string, did: string, more: object) => wordsOf(await send(agent, did, more)),
+    /** JSON-RPC of A2A 1.0, as any client speaks it. Rejects with what the node answered where that is an error. */
+    rpc: async <T>(path: string, method: string, params: object): Promise<T> => {
+      const answer = await fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: {
+          'a2a-version': '1.0',
+          'content-type': 'application/json',
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: randomUUID(), method, params }),
+        signal: AbortSignal.timeout(30_000),
+      })
+      const { result, error } = (await answer.json()) as { result?: T; error?: object }
+      if (result === undefined) throw new Error(`${method} answered ${JSON.stringify(error)}`)
+      return result
     },
-    inbox: async () => (await get<{ items: readonly { agent: string }[] }>('GET', '/v1/inbox')).items,
+    inbox: async () => (await get<{ items: readonly Received[] }>('GET', '/v1/inbox')).items,
     grants: async () =>
       (await get<{ items: readonly { hash: string; used?: Readonly<Record<string, number>> }[] }>('GET', '/v1/grants'))
         .items,

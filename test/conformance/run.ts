@@ -16,6 +16,7 @@ import { readClauses } from '../../protocols/clauses.ts'
 import type { Acceptance, Context } from './acceptance.ts'
 import { createDoor } from './door.ts'
 import { DEL } from './DEL-delegation.ts'
+import { DEL_MESSAGES } from './DEL-messages.ts'
 import { L0 } from './L0-files.ts'
 import { L1 } from './L1-authority.ts'
 import { L2 } from './L2-memory.ts'
@@ -26,7 +27,7 @@ import { createReport, type Result } from './report.ts'
 
 type Target = { readonly url: string; readonly token: string }
 
-const TESTS: readonly Acceptance[] = [...L0, ...L1, ...L2, ...L3, ...L4, ...DEL]
+const TESTS: readonly Acceptance[] = [...L0, ...L1, ...L2, ...L3, ...L4, ...DEL, ...DEL_MESSAGES]
 
 const WRITES = `This run writes into the node at the target: a note, run branches and a snapshot. No door removes a snapshot
 again: use a node that may be thrown away.
@@ -81,16 +82,18 @@ async function main(): Promise<number> {
   return count('fail') > 0 ? 1 : 0
 }
 
-type Given = Pick<Context, 'node' | 'spawn'> & { readonly own: LocalNode | undefined }
+type Given = Pick<Context, 'node' | 'spawn' | 'friend'> & { readonly own: LocalNode | undefined }
 
 async function contextFor(nodes: Nodes): Promise<Given> {
   const target = await readTarget()
+  let friend: Promise<LocalNode> | undefined
+  const shared = { spawn: nodes.spawn, friend: () => (friend ??= nodes.spawn({ name: 'friend' })) }
   if (target !== undefined) {
     process.stdout.write(WRITES)
-    return { node: createDoor(target.url, target.token), spawn: nodes.spawn, own: undefined }
+    return { node: createDoor(target.url, target.token), ...shared, own: undefined }
   }
   const own = await nodes.spawn({ name: 'conformance' })
-  return { node: own.door, spawn: nodes.spawn, own }
+  return { node: own.door, ...shared, own }
 }
 
 async function readTarget(): Promise<Target | undefined> {
