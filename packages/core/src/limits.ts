@@ -149,6 +149,8 @@ export const LIMITS = {
   gitRequests: 8,
   /** Git view: beginnings of names that a client may ask for; one that asks for more is told all. */
   gitRefPrefixes: 256,
+  /** Commits that are projected for a reader while it waits; where more are left, ids are not told until they are. */
+  projectedAtOnce: 500,
   /** A blob that is worked on in memory; also the most that comes of a delta. */
   blobBytes: 64 * MiB,
   /** Git view: a blob that is only passed through, never held. */

@@ -27,7 +27,7 @@ export {
 export { LABELS_PATH, readLabels } from './labels.ts'
 export { applyRelabel, previewRelabel, type RelabelPreview } from './relabel.ts'
 export { commitsBetween } from './commits-between.ts'
-export { projectCommit, projectWithin } from './project.ts'
+export { isNearlyProjected, projectCommit, projectWithin } from './project.ts'
 export { type LabelRule } from './project-tree.ts'
 export { seesEverything, type Sight } from './sight.ts'
 export { applyProjected, newestSeenAs, type AppliedProjected, type ApplyProjected } from './project-back.ts'

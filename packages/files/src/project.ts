@@ -66,6 +66,28 @@ export const seenOf = (
   commit: string,
 ): string | null | undefined => readMemo(view, home, clearance).commit(commit)
 
+/**
+ * Is little left to be projected of a commit and all behind it?
+ * @param most commits at most
+ * @throws NOT_FOUND, OBJECT_DAMAGED
+ */
+export function isNearlyProjected(
+  view: View,
+  { home, clearance }: Omit<Projection, 'labelOf'>,
+  commit: string,
+  most: number,
+): boolean {
+  const memo = readMemo(view, home, clearance)
+  const seen = new Set([commit])
+  const stack = memo.commit(commit) === undefined ? [commit] : []
+  for (let oid = stack.pop(); oid !== undefined && seen.size <= most; oid = stack.pop()) {
+    const left = readCommit(view, home, oid).parents.filter((one) => !seen.has(one) && memo.commit(one) === undefined)
+    for (const parent of left) seen.add(parent)
+    stack.push(...left)
+  }
+  return seen.size <= most
+}
+
 /** True where the projection is the identity: the reader sees everything, and nothing was forgotten. */
 export async function isWhole(view: View, { home, clearance }: Projection): Promise<boolean> {
   if (!seesEverything(clearance)) return false

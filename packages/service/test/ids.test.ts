@@ -1,7 +1,7 @@
 /** Ids of commits and folders are digests of all that lies behind them: who sees a part is told those of its part. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, toNodeError, type Label, type Lease } from '@csb/core'
-import { listRefs, readCommit, readTree, recycledOf } from '@csb/files'
+import { LIMITS, createFakeClock, toNodeError, until, type Label, type Lease } from '@csb/core'
+import { commitFiles, listRefs, readCommit, readTree, recycledOf } from '@csb/files'
 import type { Caller } from '../src/index.ts'
 import { NOW, codeOf, createHouse, holdingIn, type House } from './house.ts'
 
@@ -230,4 +230,28 @@ test('L1.2 a lease for some paths merges and proposes what it wrote there, label
   await house.owned('files.branch', { branch: 'runs/label', from: 'runs/one' })
   await house.owned('files.label', { branch: 'runs/label', path: 'beside.md', label: 'sealed:owner' })
   expect(await codeOf(ask('files.merge', { from: 'runs/label', into: 'runs/one' }))).toBe('SCOPE_EXCEEDED')
+})
+
+test('L1.2 of a long history no id is told before it is worked out, which nobody waits for', async () => {
+  const { house, ask } = await stand({ ...FULL, paths: ['/docs'] })
+  await house.store.transact((tx) => {
+    for (let count = 0; count <= LIMITS.projectedAtOnce; count++)
+      commitFiles(tx, {
+        home: house.home,
+        branch: 'runs/long',
+        author: { name: 'Ada', did: house.owner.did },
+        message: 'one more',
+        trailers: {},
+        now: NOW + count,
+        changes: [{ path: `docs/${count % 9}.md`, bytes: Buffer.from(String(count)) }],
+      })
+  })
+  const head = async () => {
+    const { refs } = (await ask('files.refs')) as unknown as { refs: { branch: string; commit?: string }[] }
+    return refs.find(({ branch }) => branch === 'runs/long')
+  }
+  expect(await head()).toEqual({ branch: 'runs/long', protected: false, updatedAt: expect.any(Number) as number })
+  const shown = await until(async () => (await head())?.commit, 30_000, 'the history is worked out')
+  const git = (await ask('git.refs'))['refs'] as { branch: string; oid: string }[]
+  expect(git.find(({ branch }) => branch === 'runs/long')?.oid).toBe(shown)
 })

@@ -1,11 +1,11 @@
 /**
  * Ids of commits and folders as a reader may know them. An id is a digest of all that lies behind it, so a reader of a
  * part is told those of what it sees: the same that a clone of it has. What it hands back is understood by them. Where it
- * sees nothing, and in the branch of the notes, no id is told.
+ * sees nothing, in the branch of the notes, and as long as a long history is not worked out, no id is told.
  * @clause L1.2 L4.2
  */
-import { NodeError, fail, toNodeError } from '@csb/core'
-import { MAIN, MEMORY, entryAt, getRef, readCommit, seesEverything } from '@csb/files'
+import { LIMITS, NodeError, fail, toNodeError } from '@csb/core'
+import { MAIN, MEMORY, entryAt, getRef, isNearlyProjected, readCommit, seesEverything, type Sight } from '@csb/files'
 import { projectCommit, projectWithin } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { sightOf } from './view.ts'
@@ -18,7 +18,21 @@ const IDS: ReadonlySet<string> = new Set(['head', 'oid', 'commit', 'tree', 'base
 export const isPart = (context: Context): boolean => !seesEverything(sightOf(context))
 
 /**
- * A commit as it is shown; undefined where none is.
+ * A commit as it is shown; null where nothing of it is, undefined where that is not known yet: the history behind it is
+ * long, and is worked out behind the back of who asks.
+ */
+export async function commitKnown(context: Context, home: string, commit: string): Promise<string | null | undefined> {
+  if (!isPart(context)) return commit
+  const { store, runs } = context
+  const asked = { home, commit, clearance: sightOf(context) }
+  const project = () => projectCommit(store, asked)
+  if (isNear(store.view(), asked)) return project()
+  runs.projecting.begin(`${home} ${commit} ${JSON.stringify(asked.clearance)}`, project)
+  return undefined
+}
+
+/**
+ * The same, undefined where no id is told.
  * @param branch that it is the head of, or was
  */
 export async function commitShown(
@@ -27,8 +41,13 @@ export async function commitShown(
   branch: string,
   commit: string,
 ): Promise<string | undefined> {
+  if (branch === MEMORY && isPart(context)) return undefined
+  return (await commitKnown(context, home, commit)) ?? undefined
+}
+
+/** The same, however long it takes: for what is to be compared. */
+export async function commitToCompare(context: Context, home: string, commit: string): Promise<string | undefined> {
   if (!isPart(context)) return commit
-  if (branch === MEMORY) return undefined
   return (await projectCommit(context.store, { home, commit, clearance: sightOf(context) })) ?? undefined
 }
 
@@ -115,6 +134,9 @@ export const noteCommit = (context: Context, commit: string): { readonly commit?
 export const known = <T extends object>(told: T): Partial<T> =>
   Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as Partial<T>
 
+const isNear = (view: View, asked: { readonly home: string; readonly commit: string; readonly clearance: Sight }) =>
+  isNearlyProjected(view, asked, asked.commit, LIMITS.projectedAtOnce)
+
 const AS_IT_IS: IdReader = {
   isWhole: true,
   meant: async (_, expect) => expect,
@@ -123,7 +145,10 @@ const AS_IT_IS: IdReader = {
 
 function readerOf(tx: Transaction, context: Context, home: string): IdReader {
   const clearance = sightOf(context)
-  const shown = async (commit: string) => (await projectWithin(tx, { home, commit, clearance })) ?? undefined
+  const shown = async (commit: string): Promise<string | undefined> => {
+    const asked = { home, commit, clearance }
+    return isNear(tx, asked) ? ((await projectWithin(tx, asked)) ?? undefined) : undefined
+  }
   return {
     isWhole: false,
     shown,

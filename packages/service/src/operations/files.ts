@@ -20,7 +20,7 @@ import { labelOfFile } from '@csb/guard'
 import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
-import { changesShown, commitShown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
+import { changesShown, commitKnown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { labelOfAuthor } from '../git/author-label.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { labelHere } from '../session/foreign-home.ts'
@@ -106,12 +106,13 @@ async function listShown(context: Context, home: string, { branch, path = '', ..
   const { view } = context
   const list = (at: string) => listFiles(view, { home, at, path, recursive: true })
   branchOf(context, { ...input, branch })
-  // notes bear labels of their own: of them each is looked at below
-  if (branch === MEMORY && isPart(context))
-    return list(branch).map(({ oid, ...item }) => (item.kind === 'folder' ? item : { ...item, oid }))
   const head = getRef(view, home, branch)?.commit ?? fail('NOT_FOUND', { branch })
-  const at = await commitShown(context, home, branch, head)
-  return at === undefined ? [] : list(at)
+  // notes bear labels of their own: of them each is looked at below
+  const at = branch === MEMORY && isPart(context) ? undefined : await commitKnown(context, home, head)
+  if (at === null) return []
+  return at === undefined
+    ? list(branch).map(({ oid, ...item }) => (item.kind === 'folder' ? item : { ...item, oid }))
+    : list(at)
 }
 
 /** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */

@@ -16,7 +16,7 @@ import {
   type ManifestEntry,
 } from '@csb/files'
 import { labelOfFile } from '@csb/guard'
-import { commitShown, isPart, known, withoutIds, writeShown } from '../git/ids.ts'
+import { commitShown, commitToCompare, isPart, known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn } from '../session/bulk-reads.ts'
 import { askGate } from '../gate/gates.ts'
@@ -62,7 +62,7 @@ async function compare(context: Context, input: Compared) {
   const branches = [input.from, input.to].map((branch) => branchOf(context, home, branch))
   for (const branch of branches) checkReach(context, on('read', branch, input, context))
   const [before, after] = await Promise.all(
-    branches.map((branch) => commitShown(context, home, branch, getRef(view, home, branch)?.commit ?? '')),
+    branches.map((branch) => commitToCompare(context, home, getRef(view, home, branch)?.commit ?? '')),
   )
   const empty = before === undefined || after === undefined ? await emptyTree(context, home) : ''
   const treeOf = (commit: string | undefined) => (commit === undefined ? empty : readCommit(view, home, commit).tree)

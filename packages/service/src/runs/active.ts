@@ -3,6 +3,7 @@ import { createTaskBus, type TaskBus } from '@csb/agents'
 import { delay } from '@csb/core'
 import type { RunReads } from '@csb/authority'
 import { createHolds, type Holds } from '../git/holds.ts'
+import { createProjecting, type Projecting } from '../git/projecting.ts'
 import { createPackCache, type PackCache } from '../git/pack-cache.ts'
 import { createTurns, type Turns } from './turns.ts'
 
@@ -21,6 +22,8 @@ export type Runs = {
   readonly packs: PackCache
   /** what the git view is sending */
   readonly holds: Holds
+  /** long histories that are projected just now */
+  readonly projecting: Projecting
 }
 
 export type ActiveRun = {
@@ -55,6 +58,7 @@ export const createRuns = (): Runs => ({
   bell: createBell(),
   packs: createPackCache(),
   holds: createHolds(),
+  projecting: createProjecting(),
 })
 
 function createBell(): Bell {
