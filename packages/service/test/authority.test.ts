@@ -83,7 +83,7 @@ describe('a delegated message', () => {
     expect(task.artifacts ?? []).toEqual([])
   })
 
-  test('DEL-002.2.4, L0.1: its work is a commit on a branch of its own, and the answer names it', async () => {
+  test('DEL-002.2.4, L0.1: its work is a commit on a branch of its own, which the answer names', async () => {
     const { house, speaker } = await stage()
     const main = getRef(house.store.view(), house.home, 'main')
     const task = await say(house, speaker, { grants: [speaker.grant(house)], text: 'write report.md all is well' })
@@ -93,7 +93,10 @@ describe('a delegated message', () => {
     })
     expect(getRef(house.store.view(), house.home, 'main')).toEqual(main)
     const commit = getRef(house.store.view(), house.home, branch)?.commit ?? ''
-    expect(JSON.stringify(task.status.message)).toContain(commit)
+    const told = JSON.stringify(task.status.message)
+    expect(told).toContain(branch)
+    // it is a digest of all that lies on the branch, what the sender may not see too
+    expect(told).not.toContain(commit)
     const explained = JSON.stringify(await house.owned('record.explain', { commit }))
     expect(explained).toContain(house.owner.did)
     expect(explained).toContain(task.id)

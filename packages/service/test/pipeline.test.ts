@@ -84,10 +84,10 @@ describe('a request that is refused leaves nothing but its record', () => {
     const clock = createFakeClock(NOW)
     const house = await createHouse({ clock })
     const agent = await house.leased()
+    const before = await house.dump()
     // the transaction before it is still at work when the lease is checked for the first time
     const { promise, resolve } = Promise.withResolvers<void>()
     const blocking = house.store.transact(async () => promise)
-    const before = await house.dump()
     const writing = codeOf(create(house, agent))
     clock.advance(HOUR)
     resolve()

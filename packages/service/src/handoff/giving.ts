@@ -12,7 +12,8 @@ import { trailersOf } from '../session/authorship.ts'
 import { refreshStatuses, statusesFor } from '../revocation/freshness.ts'
 import { labelOfSession } from '../session/taint.ts'
 import { mintThroughGate } from '../session/minting.ts'
-import type { Context } from '../operation.ts'
+import { commitShown } from '../git/ids.ts'
+import { homeOf, type Context } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing } from '../revocation/spreading.ts'
 import { leaseFor, offeringOf, wishOf, type Offer, type Offering } from './offering.ts'
@@ -45,7 +46,7 @@ export async function giveHandoff(context: Context, input: Offer) {
   const checked = openResult(result, handoff, lease, grantHash(leaf))
   // done by the caller, on the word of the peer that held this lease
   const acting = context.become(context.principal, context.run, grantHash(leaf))
-  return acting.write(
+  const made = await acting.write(
     (tx) => {
       // what was lent may have ended while the peer was at work: then nothing of it comes in
       checkHeld(tx, { chain: handoff.chain as unknown as Grant[], leaseHash: grantHash(leaf) }, context.clock.now())
@@ -68,6 +69,10 @@ export async function giveHandoff(context: Context, input: Offer) {
       ...('commit' in done ? { commit: done.commit } : {}),
     }),
   )
+  if (!('commit' in made)) return made
+  const { commit, ...told } = made
+  const shown = await commitShown(context, homeOf({}, context), handoffBranch(handoff.id), commit)
+  return { ...told, ...(shown === undefined ? {} : { commit: shown }) }
 }
 
 /** Make the grant and the package, of what the offer comes to in this batch. */

@@ -19,8 +19,7 @@ import { noteCommit } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner, labelHere } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
-import { isOwner } from '../session/session.ts'
-import { labelOfSession, withoutOutside } from '../session/taint.ts'
+import { leastLabel, withoutOutside } from '../session/taint.ts'
 import {
   EVERYTHING,
   checkReach,
@@ -86,9 +85,7 @@ const marked = (deletedAt: number | null) => (deletedAt === null ? {} : { delete
  * session remembers that has read from outside may have been said there.
  */
 function labelGiven(context: Context, given: string | undefined): Label {
-  const label = given === undefined ? OWNER_PRIVATE : parseLabel(given)
-  if (isOwner(context)) return label
-  return joinLabels([label, { level: 'public', integrity: 'agent', tags: [] }, labelOfSession(context, context.view)])
+  return joinLabels([given === undefined ? OWNER_PRIVATE : parseLabel(given), leastLabel(context, context.view)])
 }
 
 async function create(context: Context, home: string, items: readonly Item[], existing: Existing) {

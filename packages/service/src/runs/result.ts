@@ -9,10 +9,10 @@ import { commitFiles, validatePath } from '@csb/files'
 import type { Transaction } from '@csb/store'
 import { locationOf, type Context } from '../operation.ts'
 import { trailersOf } from '../session/authorship.ts'
-import { labelOfSession } from '../session/taint.ts'
+import { leastLabel } from '../session/taint.ts'
 import { runBranch } from './lease.ts'
 
-const AGENT_PRIVATE: Label = { level: 'private', integrity: 'agent', tags: [] }
+const PRIVATE: Label = { level: 'private', integrity: 'agent', tags: [] }
 
 /** Commit an agent's files to its branch: those the lease reaches, or none. @throws SCOPE_EXCEEDED */
 export function commitResult(tx: Transaction, context: Context, task: string, files: AgentResult['files']) {
@@ -40,7 +40,7 @@ export function commitResult(tx: Transaction, context: Context, task: string, fi
     // derived from what the run read, by an agent
     labels: files.map(({ path }) => ({
       path,
-      label: joinLabels([AGENT_PRIVATE, labelOfSession(context, tx), ...context.reads().map(({ label }) => label)]),
+      label: joinLabels([PRIVATE, leastLabel(context, tx), ...context.reads().map(({ label }) => label)]),
     })),
     author: { name: principal.name, did: principal.did ?? context.key.did },
     message: `work of ${principal.name}`,

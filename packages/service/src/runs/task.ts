@@ -12,6 +12,7 @@ import {
   type AgentResult,
   type TaskUpdate,
 } from '@csb/agents'
+import { isSameOwner } from '@csb/authority'
 import type { Context } from '../operation.ts'
 import { whileHeld } from '../revocation/freshness.ts'
 import { withRun, type RunInit, type Used } from './command.ts'
@@ -107,12 +108,7 @@ async function finish(
     (tx) => {
       const committed = commitResult(tx, acting, init.task, result.files)
       for (const update of updates) {
-        appendTaskEvent(
-          tx,
-          init.task,
-          marked(withNote(update, init.note, committed, acting), init.mark),
-          acting.clock.now(),
-        )
+        appendTaskEvent(tx, init.task, marked(withNote(update, init, committed, acting), init.mark), acting.clock.now())
       }
       return committed
     },
@@ -129,8 +125,7 @@ const usedIn = (used: Used) => (Object.keys(used).length === 0 ? {} : { used })
  */
 async function conclude(acting: Context, init: Omit<TaskRun, 'signal'>, error: unknown, used: Used): Promise<void> {
   const reason = toNodeError(error)
-  // how a command ended is for the people of this node, not for whoever sent the message
-  const isOwn = init.owner === acting.identity.owner.did
+  const isOwn = isSentByOwner(acting, init)
   const ended = endOfRight(reason)
   acting.log('warn', ended === undefined ? 'agent run failed' : 'agent run ended with its right', {
     task: init.task,
@@ -164,14 +159,28 @@ function marked(update: TaskUpdate, mark: Readonly<Record<string, unknown>>): Ta
 
 type Committed = ReturnType<typeof commitResult>
 
-/** The last status says under what authority it was done, and which commit came of it. @clause DEL-002.2.4 */
-function withNote(update: TaskUpdate, note: string, committed: Committed, { clock }: Context): TaskUpdate {
+/** How it ended in detail, and ids of all that lies on its branch, are for the owner's own people. */
+const isSentByOwner = ({ store, identity }: Context, { owner }: Pick<TaskRun, 'owner'>): boolean =>
+  isSameOwner(store.view(), identity.owner.did, owner)
+
+/** The last status says under what authority it was done, and where what came of it lies. @clause DEL-002.2.4 */
+function withNote(
+  update: TaskUpdate,
+  init: Pick<TaskRun, 'note' | 'owner'>,
+  committed: Committed,
+  acting: Context,
+): TaskUpdate {
   if (!('statusUpdate' in update) || update.statusUpdate.status.state !== 'TASK_STATE_COMPLETED') return update
   const message = {
-    messageId: newId('message', clock.now()),
+    messageId: newId('message', acting.clock.now()),
     role: 'ROLE_AGENT' as const,
-    parts: [{ text: note }],
-    ...(committed === undefined ? {} : { metadata: { [EXTENSIONS.commit]: committed } }),
+    parts: [{ text: init.note }],
+    ...(committed === undefined ? {} : { metadata: { [EXTENSIONS.commit]: placeOf(committed, init, acting) } }),
   }
   return { statusUpdate: { ...update.statusUpdate, status: { ...update.statusUpdate.status, message } } }
+}
+
+/** An id of a commit is a digest of all that its branch holds, what the sender may not see too. */
+function placeOf({ home, branch, commit }: NonNullable<Committed>, init: Pick<TaskRun, 'owner'>, acting: Context) {
+  return { home, branch, ...(isSentByOwner(acting, init) ? { commit } : {}) }
 }

@@ -7,8 +7,9 @@ import { fail, joinLabels, parseLabel, type Label } from '@csb/core'
 import { grownTaint, taintLease, taintOf } from '@csb/authority'
 import type { ReadEntry, View } from '@csb/store'
 import type { Context } from '../operation.ts'
-import { isSession } from './session.ts'
+import { isOwner, isSession } from './session.ts'
 
+const AGENT: Label = { level: 'public', integrity: 'agent', tags: [] }
 const EXTERNAL: Label = { level: 'public', integrity: 'external', tags: [] }
 
 /** The word of somebody else that no label tells, as something that was read. @param place whose it is, for people */
@@ -60,7 +61,19 @@ export async function keepTaint(context: Context): Promise<void> {
   })
 }
 
-/** What a session writes bears at least this: the label of whatever it has read from outside. */
+/**
+ * The least label of what is written: as strict as the lease demands, an agent's where not the owner writes, and that of
+ * whatever was read from outside.
+ * @clause L1.2, L3.2
+ */
+export function leastLabel(context: Context, view: View): Label {
+  const { lease, kind } = context.principal
+  const floor: Label = { level: lease?.label_floor ?? 'public', integrity: 'owner', tags: [] }
+  const own = isOwner(context) || kind === 'node' ? [] : [AGENT]
+  return joinLabels([floor, ...own, labelOfSession(context, view)])
+}
+
+/** What a session writes bears the label of whatever it has read from outside. */
 export function labelOfSession(context: Context, view: View): Label {
   const { leaseHash } = context.principal
   const kept = leaseHash === null || !isSession(context) ? undefined : taintOf(view, leaseHash)

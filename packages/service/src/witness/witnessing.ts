@@ -51,9 +51,17 @@ const WEIGHTY: ReadonlySet<string> = new Set([
   'files.merge',
   'git.push',
   'authority.accept',
+  'authority.attenuate',
+  'authority.declared',
+  'authority.distribute',
+  'authority.end',
+  'authority.pass',
   'authority.receive',
   'authority.revoke',
-  'authority.distribute',
+  'authority.trust',
+  'authority.untrust',
+  'handoff.offer',
+  'keys.state',
   'record.resume',
 ])
 
