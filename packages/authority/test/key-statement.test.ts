@@ -217,6 +217,9 @@ describe('a key is in other hands', () => {
     await expect(take(store, signCompromise(owner.did, CHANGED, stranger))).rejects.toMatchObject({ code: 'DENIED' })
     const forged = { compromise: { ...signCompromise(owner.did, NOW, owner).compromise, all_before: CHANGED } }
     await expect(take(store, forged)).rejects.toMatchObject({ details: { reason: 'bad_signature' } })
+    // a time to come would void what is not granted yet
+    const ahead = store.transact((tx) => takeKeyStatement(tx, signCompromise(owner.did, LATER, owner), LATER - 61_000))
+    await expect(ahead).rejects.toMatchObject({ details: { reason: 'not_yet_valid' } })
     await take(store, signCompromise(owner.did, CHANGED, owner))
     await take(store, signCompromise(owner.did, NOW, owner))
     expect(reasonAt(store, [granted(owner, NOW + 1)], LATER)).toBe('revoked')
