@@ -56,10 +56,19 @@ export function verifyProof(text: string): ProvedRecord {
   if (hashes.length > 63 || !hashes.every((hash) => HASH.test(hash))) fail('MALFORMED', { reason: 'hashes' })
   const seq = Number(digits)
   const checkpoint = readCheckpoint(text.slice(split + 2))
-  const bytes = new Uint8Array(Buffer.from(encoded, 'base64'))
+  const bytes = new Uint8Array(bytesIn(encoded) ?? fail('MALFORMED', { reason: 'entry' }))
   const leaf = leafHash(bytes)
-  const path = hashes.map((hash) => new Uint8Array(Buffer.from(hash, 'base64')))
+  const path = hashes.map(hashIn)
   const root = rootFromInclusion(seq, checkpoint.size, leaf, path)
   if (root === undefined || toHex(root) !== checkpoint.root) fail('RECORD_DAMAGED', { seq, reason: 'inclusion' })
   return { header: readHeader(bytes, seq), leaf: toHex(leaf), checkpoint }
 }
+
+/** Only in its one spelling: bits that are left over would let the same bytes be written in several ways. */
+function bytesIn(encoded: string): Uint8Array | undefined {
+  const bytes = Buffer.from(encoded, 'base64')
+  return bytes.toString('base64') === encoded ? bytes : undefined
+}
+
+/** @throws MALFORMED */
+const hashIn = (encoded: string): Uint8Array => bytesIn(encoded) ?? fail('MALFORMED', { reason: 'hashes' })

@@ -391,4 +391,20 @@ describe('a proof in a file', () => {
       expect(() => verifyProof(bad)).toThrow()
     }
   })
+
+  test('attack 18: a hash, or the entry, in another spelling of the same bytes is not taken', async () => {
+    const good = writeProof((await recorded(5)).view(), 2, node)
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+    const respelled = (line: string) => {
+      const [, body = '', pad = ''] = /^(.*[^=])(=+)$/.exec(line) ?? []
+      const last = digits.indexOf(body.slice(-1))
+      return `${body.slice(0, -1)}${digits[last + 1] ?? ''}${pad}`
+    }
+    const lines = good.split('\n')
+    const at = lines.findIndex((line, number) => number > 2 && line.endsWith('='))
+    const bad = lines.map((line, number) => (number === at ? respelled(line) : line)).join('\n')
+    expect(Buffer.from(lines[at] ?? '', 'base64')).toEqual(Buffer.from(bad.split('\n')[at] ?? '', 'base64'))
+    expect(() => verifyProof(good)).not.toThrow()
+    expect(() => verifyProof(bad)).toThrow(expect.objectContaining({ code: 'MALFORMED' }))
+  })
 })

@@ -6,6 +6,7 @@ import type { Context, Operation, Parts } from './operation.ts'
 import { createPipeline } from './pipeline.ts'
 import { createFolding } from './refusals.ts'
 import { OPERATIONS } from './registry.ts'
+import { checkHearing, heldPort } from './session/standing.ts'
 import type { PerformOptions, Service, ServiceEvent } from './service.ts'
 
 export function createService(init: Parts): Service {
@@ -45,6 +46,7 @@ export function createService(init: Parts): Service {
         for (;;) {
           const step = await pipeline.conclude(context, { operation, input }, async () => {
             const next = await iterator.next()
+            checkHearing(context, operation, input)
             if (next.done !== true) await chargeAnswer(context, operation, next.value)
             return next
           })
@@ -61,7 +63,7 @@ export function createService(init: Parts): Service {
         pipeline.admit(caller, found, input, options),
       )
       await pipeline.conclude(context, { operation, input }, () =>
-        operation.run(context, input as never, meteredPort(context, port)),
+        operation.run(context, input as never, heldPort(context, operation, input, meteredPort(context, port))),
       )
     },
 

@@ -40,6 +40,7 @@ const SKILL = 'report.write'
 const FEWEST = 2
 
 type Explained = {
+  readonly commit: string | null
   readonly run: string
   readonly lease: { readonly chain: readonly unknown[] } | null
   readonly basis: {
@@ -183,27 +184,24 @@ async function speak({ step, say, prove }: Stage, { nas, friend }: Cast): Promis
   say(`Ines delegates: the NAS may speak for her about "reports" at level execute, ${delegation}`)
   const speaking = { to: friend, agent: 'clerk', delegation, level: 'execute' }
   const done = await send(nas, { ...speaking, scope: ['reports'], params: message('Write the report on the orchard.') })
-  const commit = done.status.message?.metadata?.['urn:csb:ext:commit:v1'] as
-    | { commit: string; branch: string }
-    | undefined
-  say(
-    `task ${done.id} at the friend: ${done.status.state}, "${noteOf(done)}", commit ${commit?.commit.slice(0, 12) ?? '-'} on ${commit?.branch ?? '-'}`,
-  )
+  const place = done.status.message?.metadata?.['urn:csb:ext:commit:v1'] as { branch: string } | undefined
+  say(`task ${done.id} at the friend: ${done.status.state}, "${noteOf(done)}", work on ${place?.branch ?? '-'}`)
   prove(
     'a delegated instruction executes',
-    done.status.state === 'TASK_STATE_COMPLETED' && noteOf(done) === 'with authority from Ines' && commit !== undefined,
+    done.status.state === 'TASK_STATE_COMPLETED' && noteOf(done) === 'with authority from Ines' && place !== undefined,
     noteOf(done),
   )
-  const explained = await friend.client.call<Explained>('GET', `/v1/record/explain/${commit?.commit ?? ''}`)
+  const { commit } = await friend.client.call<Explained>('GET', `/v1/record/runs/${done.id}`)
+  const explained = await friend.client.call<Explained>('GET', `/v1/record/explain/${commit ?? ''}`)
   say(
-    `the friend's node explains that commit: run ${explained.run}, ${explained.lease?.chain.length ?? 0} grants up to its owner, on the word of ${explained.basis?.chain[0]?.from.name ?? '-'}`,
+    `the friend's node explains the commit ${commit?.slice(0, 12) ?? '-'} of it: run ${explained.run}, ${explained.lease?.chain.length ?? 0} grants up to its owner, on the word of ${explained.basis?.chain[0]?.from.name ?? '-'}`,
   )
   prove(
     'the commit is explained to run, lease, owner and whose word it was (L1.5)',
     explained.run === done.id &&
       explained.lease?.chain.length === 2 &&
       explained.basis?.chain[0]?.from.did === nas.owner.did,
-    commit?.commit.slice(0, 12) ?? '-',
+    commit?.slice(0, 12) ?? '-',
   )
   const refused = await send(nas, { ...speaking, scope: ['payments'], params: message('Pay the invoice.') })
   say(`task ${refused.id}: ${refused.status.state}, "${noteOf(refused)}"`)

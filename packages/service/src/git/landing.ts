@@ -19,8 +19,7 @@ import {
 import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { labelOfSession } from '../session/taint.ts'
-import { labelOfAuthor } from './author-label.ts'
+import { labelOfSession, leastLabel } from '../session/taint.ts'
 import { givesOutside } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
 import { locationOf, reaches, type Context } from '../operation.ts'
@@ -125,7 +124,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       renamed,
       outside: givesOutside(context, tx, branch),
       // what is pushed by a reader of a part is committed here, and labelled as what is written over another door
-      least: labelOfAuthor(context, tx),
+      least: leastLabel(context, tx),
       author: authorOf(context),
       message: messageOf(message),
       trailers: { ...foreign(trailers), ...trailersOf(context) },

@@ -21,10 +21,9 @@ import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitKnown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
-import { labelOfAuthor } from '../git/author-label.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { labelHere } from '../session/foreign-home.ts'
-import { withoutOutside } from '../session/taint.ts'
+import { leastLabel, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
@@ -75,7 +74,7 @@ function labelWritten(tx: Transaction, context: Context, { label, path, ...input
   const asked = label === undefined ? before.label : parseLabel(label)
   if (before.isThere && formatLabel(joinLabels([before.label, asked])) !== formatLabel(asked))
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
-  const next = joinLabels([asked, labelOfAuthor(context, tx)])
+  const next = joinLabels([asked, leastLabel(context, tx)])
   return label === undefined && formatLabel(next) === formatLabel(before.label) ? undefined : next
 }
 

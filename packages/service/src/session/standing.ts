@@ -16,7 +16,8 @@ import {
 } from '@csb/authority'
 import type { View } from '@csb/store'
 import type { Caller } from '../caller.ts'
-import { checkReach, onlyLooks, type Operation, type Parts } from '../operation.ts'
+import type { MessagePort } from '../peers.ts'
+import { checkReach, onlyLooks, type Context, type Operation, type Parts } from '../operation.ts'
 import { isOwner } from './session.ts'
 import { heard, refuseOutside } from './taint.ts'
 
@@ -56,6 +57,32 @@ export function checkStanding(view: View, parts: Parts, { principal, run, isForR
   ofOpenRun(parts, view, principal)
   if (!isForRun) parts.runs.active.get(run)?.checkWriting()
 }
+
+/**
+ * Does it still stand, where an answer comes in parts? What only looks goes on when its lease is over.
+ * @throws UNAUTHENTICATED, LEASE_EXPIRED, LEASE_REVOKED
+ * @clause L1.3
+ */
+export function checkHearing(context: Context, operation: Operation, input: unknown): void {
+  const { store, clock, principal } = context
+  const view = store.view()
+  ofOpenRun(context, view, principal)
+  try {
+    checkHeld(view, principal, clock.now())
+  } catch (error) {
+    if (!isNodeError(error, 'LEASE_EXPIRED') || !isLooking(context, operation, input)) throw error
+    if (principal.leaseHash !== null && isRevoked(view, principal.leaseHash)) fail('LEASE_REVOKED', error.details)
+  }
+}
+
+/** A port that tells nothing to whom it is not for any more. @clause L1.3 */
+export const heldPort = (context: Context, operation: Operation, input: unknown, port: MessagePort): MessagePort => ({
+  ...port,
+  send: async (message) => {
+    checkHearing(context, operation, input)
+    await port.send(message)
+  },
+})
 
 type Writing = {
   readonly principal: Principal
