@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Lease } from '@csb/core'
 import { taintOf } from '@csb/authority'
+import { readCommit } from '@csb/files'
+import { key } from '@csb/store'
 import type { Caller } from '../src/index.ts'
 import { codeOf, createHouse, holdingIn, type House } from './house.ts'
 
@@ -143,4 +145,23 @@ test('L1.7 who asks for other names, or only pushes, is told none from outside a
   await names(reader, { prefixes: ['refs/heads/runs/'] })
   expect(taintOf(house.store.view(), reader.hash)).toMatchObject({ reads: [{ path: NAME }] })
   expect(await names(reader, { push: true })).toContain(`refs/heads/${NAME}`)
+})
+
+test('L1.7 the names of what is damaged taint, and a check that finds nothing does not', async () => {
+  const house = await createHouse()
+  const { commit } = await house.owned<{ commit: string }>('files.write', { branch: 'runs/a', path: 'a.md', text: 'a' })
+  const all = {
+    actions: ['list', 'read', 'exec'] as Lease['actions'],
+    capabilities: ['B', 'C'] as Lease['capabilities'],
+  }
+  const lease = { ...LEASE, ...all } as Partial<Lease>
+  const reader = await holdingIn(house, lease)
+  expect(await house.service.perform(reader, 'files.fsck', {})).toMatchObject({ damaged: [] })
+  expect(taintOf(house.store.view(), reader.hash)).toBeUndefined()
+  const { tree } = readCommit(house.store.view(), house.home, commit)
+  await house.store.transact((tx) => tx.del(key('object', house.home, tree)))
+  expect(await house.service.perform(reader, 'files.fsck', {})).toMatchObject({ damaged: [{ oid: tree }] })
+  expect(taintOf(house.store.view(), reader.hash)).toBeDefined()
+  const deny = await holdingIn(house, { ...lease, external: 'deny' })
+  expect(await codeOf(house.service.perform(deny, 'files.fsck', {}))).toBe('DENIED')
 })

@@ -1,5 +1,6 @@
 /** Keeping a home in order: what nothing needs is collected, what is damaged is named. For the owner's command line. */
 import { checkHome, collectGarbage, getHome, type Collected } from '@csb/files'
+import { heard } from '../session/taint.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Home = { readonly home?: string }
@@ -42,9 +43,12 @@ export const upkeepOperations: readonly Operation[] = [
       capability: 'C' as const,
       ...EVERYWHERE,
     }),
-    run: async ({ view, clock, signal, ...parts }: Context, input: Home) => {
-      const { id: home } = getHome(view, homeOf(input, parts))
+    run: async (context: Context, input: Home) => {
+      const { view, clock, signal } = context
+      const { id: home } = getHome(view, homeOf(input, context))
       const { objects, unneeded, damaged } = await checkHome(view, home, { now: clock.now(), signal })
+      // names are content, and labels of what is damaged can not be trusted to be whole
+      if (damaged.length > 0) context.outside.push(heard(context, 'names of damaged files'))
       const shown = damaged.map(({ isCut, ...damage }) => ({ ...damage, cut: isCut }))
       return { home, objects, unneeded, damaged: shown }
     },
