@@ -56,8 +56,8 @@ export const L4: readonly Acceptance[] = [
     clause: 'L4.2',
     title: 'nothing above a peer its clearance is sent to it',
     needsOwnNodes: true,
-    run: async ({ own, spawn }) => {
-      const stranger = await spawn({ name: 'stranger' })
+    run: async ({ own, friend }) => {
+      const stranger = await friend()
       const { owner, home } = await own.door.status()
       await stranger.door.trust(owner.did, owner.name)
       const did = await connect(own.door, stranger.door)
