@@ -109,5 +109,6 @@ export const ERROR_TEXTS = {
   'hint.TIMEOUT': 'Try again; csb peers shows whether it is connected.',
   'message.UNAUTHENTICATED.no_token': 'There is no token whose lease could be narrowed.',
   'hint.UNAUTHENTICATED.no_token': 'Put it into CSB_TOKEN, as it stands there for an agent that is run.',
-  'hint.UNAUTHENTICATED': 'The token in owner.token of the data folder is for the node of that folder only.',
+  'hint.UNAUTHENTICATED':
+    'What was shown is the token in CSB_TOKEN where that is set, as in a run of an agent, and ends with it; else the one in owner.token of the data folder, which is for the node of that folder only.',
 } as const
