@@ -53,6 +53,7 @@ const CASES: readonly Case[] = [
   { name: 'files export', args: () => [join(parent, 'home.tar')] },
   // it is here already
   { name: 'files import', args: () => [join(parent, 'home.tar')], code: EXIT.input },
+  { name: 'files credential', args: () => ['store'], input: 'protocol=http\nhost=127.0.0.1\n' },
   { name: 'explain', args: () => [answer('files put', 'commit')] },
   { name: 'agent attach', args: () => ['clerk', '--', ...agent] },
   { name: 'agent list' },

@@ -17,15 +17,16 @@ export function credentialCommand(files: Command): void {
     .description(t('files.credential.about'))
     .addHelpText('after', t('files.credential.help'))
     .action(
-      acting<object, [string]>(async ({ directory, out }, [operation]) => {
+      acting<object, [string]>(async ({ directory, out, isJson }, [operation]) => {
         const asked = await readAll(process.stdin)
         if (asked.length > LIMITS.pathChars * 16) fail('TOO_LARGE', { maxBytes: LIMITS.pathChars * 16 })
         // what git would have kept or thrown away is the node's
-        if (operation !== 'get') return
-        const { url, token } = await accessOf(directory)
-        if (originIn(asked) !== new URL(url).origin) return
-        const answer = { username: 'csb', password: token }
-        out.answer(answer, `username=${answer.username}\npassword=${answer.password}`)
+        const access = operation === 'get' ? await accessOf(directory) : undefined
+        if (access !== undefined && originIn(asked) === new URL(access.url).origin) {
+          const answer = { username: 'csb', password: access.token }
+          out.answer(answer, `username=${answer.username}\npassword=${answer.password}`)
+          // git takes no line for an answer of nothing
+        } else if (isJson) out.answer({}, '')
       }),
     )
 }
