@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { NodeError, createKeyPair, type KeyPair } from '@csb/core'
 import { taintOf } from '@csb/authority'
 import { getRef } from '@csb/files'
+import { key } from '@csb/store'
 import type { Caller, Service } from '../src/index.ts'
 import { attach, cardFor, messageOf, type Task } from './house.ts'
 import { ask, createWorld, grantOf, remember, session, type World } from './every-operation-rig.ts'
@@ -227,5 +228,19 @@ describe('attack 27: a word from outside', () => {
     expect(
       told.map(({ operation, words, input, code }) => [operation, words.join(' '), input, code].join(' ')),
     ).toEqual([])
+  })
+
+  test.each(['taint', 'deny'] as const)('attack 27: in the names of what is damaged, under %s', async (external) => {
+    const world = await createWorld()
+    const { house } = world
+    const file = { branch: 'runs/x', path: 'drafts/xodamaged.md' }
+    await house.owned('files.write', { ...file, text: 'x', label: 'public:external' })
+    const { oid } = await house.owned<{ oid: string }>('files.read', file)
+    await house.store.transact((tx) => tx.del(key('object', house.home, oid)))
+    expect((await ask(world, house.owning, 'files.fsck', {})).text).toContain('xodamaged')
+    const caller = await session(world, { external })
+    const { text } = await ask(world, caller, 'files.fsck', {})
+    const isTainted = taintOf(house.store.view(), caller.hash) !== undefined
+    expect([text.includes('xodamaged'), isTainted]).toEqual(external === 'taint' ? [true, true] : [false, false])
   })
 })
