@@ -1,6 +1,6 @@
 /** One node with something of everything in it, a friend's beside it, and one way to ask for any operation there is. */
 import { constants, inflateSync } from 'node:zlib'
-import { createKeyPair, isNodeError, newId, type FakeClock, type Grant, type Lease, createFakeClock } from '@csb/core'
+import { createKeyPair, isNodeError, type FakeClock, type Grant, type Lease, createFakeClock } from '@csb/core'
 import { draftGrant, grantHash, signGrant, trust, type GrantInit } from '@csb/authority'
 import { OPERATIONS, type Caller } from '../src/index.ts'
 import { HOUR, NOW, attach, createHouse, holdingIn, messageOf, type House, type Task } from './house.ts'
@@ -205,6 +205,3 @@ export const contentOf = ({ house }: Pick<World, 'house'>): Promise<Record<strin
 /** The keys of a store that differ. */
 export const changed = (before: Record<string, string>, after: Record<string, string>): string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((one) => before[one] !== after[one])
-
-/** An id of a card that nobody opened. */
-export const noCard = (): string => newId('gate', NOW)
