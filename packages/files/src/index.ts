@@ -30,7 +30,13 @@ export { commitsBetween } from './commits-between.ts'
 export { isNearlyProjected, projectCommit, projectWithin } from './project.ts'
 export { type LabelRule } from './project-tree.ts'
 export { seesEverything, type Sight } from './sight.ts'
-export { applyProjected, newestSeenAs, type AppliedProjected, type ApplyProjected } from './project-back.ts'
+export {
+  applyProjected,
+  newestSeenAs,
+  placeBeside,
+  type AppliedProjected,
+  type ApplyProjected,
+} from './project-back.ts'
 export { epochOf, staleProjections } from './projection-memo.ts'
 export { applyMerge, previewMerge, type MergeBranches, type MergePreview } from './merge.ts'
 export { branchSide, mergeSides, type SideReader } from './merge-sides.ts'

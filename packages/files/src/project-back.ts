@@ -96,6 +96,31 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
 }
 
 /**
+ * Where a file lands that somebody who sees a part writes as it is: beside one that it does not see.
+ * @param at the full tree, and the path that was asked for
+ * @returns the path, or the same under another name
+ * @throws INVALID_INPUT where no name is free
+ * @clause L4.2
+ */
+export function placeBeside(
+  tx: Transaction,
+  projection: Projection,
+  { tree, path }: { readonly tree: string; readonly path: string },
+): string {
+  const { home, clearance } = projection
+  const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
+  const labels = readLabels(tx, home, tree)
+  const desk: Desk = { tx, home, tree, trees, changes: [], renamed: new Map(), labels, sight: clearance }
+  const slash = validatePath(path).lastIndexOf('/')
+  const [above, name] = [path.slice(0, Math.max(slash, 0)), path.slice(slash + 1)]
+  const entry = entryAt(tx, home, tree, path)
+  const inWay = entry === undefined ? twinsOf(desk, path) : [{ ...entry, path }]
+  if (inWay.every((one) => isSeen(desk, one))) return path
+  const isFree = (other: string): boolean => reachesPath(clearance, other)
+  return path.slice(0, slash + 1) + otherName(desk, above, name, { isFile: true, isFree })
+}
+
+/**
  * The newest commit in a full history that is seen as a projected one; undefined where none is.
  * @param head commit that was projected for this reader before
  */
@@ -185,14 +210,28 @@ function placeFor(desk: Desk, path: string): string {
 function nameFor(desk: Desk, above: string, name: string, isFile: boolean): string {
   const pathOf = (candidate: string) => (above === '' ? candidate : `${above}/${candidate}`)
   if (!isHiddenIn(desk, pathOf(name), isFile)) return name
+  const asked = new Set(desk.changes.map(({ path }) => path))
+  return otherName(desk, above, name, {
+    isFile,
+    isFree: (path) => !asked.has(path) && canBear(desk, path, isFile),
+  })
+}
+
+/** `plan (copy).md` for `plan.md`, or the first further one that is free. @throws INVALID_INPUT where none is */
+function otherName(
+  { tx, home, tree, ...desk }: Desk,
+  above: string,
+  name: string,
+  { isFile, isFree }: { readonly isFile: boolean; isFree(path: string): boolean },
+): string {
+  const pathOf = (candidate: string) => (above === '' ? candidate : `${above}/${candidate}`)
   const dot = isFile ? name.lastIndexOf('.') : -1
   const [stem, suffix] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
-  const asked = new Set(desk.changes.map(({ path }) => path))
   for (let copy = 1; copy <= COPIES; copy++) {
     const candidate = `${stem} (copy${copy === 1 ? '' : ` ${copy}`})${suffix}`
     const path = pathOf(candidate)
-    const isFree = entryAt(desk.tx, desk.home, desk.tree, path) === undefined && !asked.has(path)
-    if (isFree && twinsOf(desk, path).length === 0 && canBear(desk, path, isFile)) return candidate
+    const isTaken = entryAt(tx, home, tree, path) !== undefined || twinsOf({ tx, home, tree, ...desk }, path).length > 0
+    if (!isTaken && isFree(path)) return candidate
   }
   return fail('INVALID_INPUT', { reason: 'that name is not free', path: pathOf(name), advice: 'name' })
 }

@@ -7,6 +7,7 @@
 import { MOST_RESTRICTIVE, isNodeError, joinLabels, parseLabel, type Label } from '@csb/core'
 import {
   applyProjected as applyWith,
+  placeBeside as placeBesideWith,
   projectCommit as projectWith,
   projectWithin as projectWithinWith,
   readBlob,
@@ -46,6 +47,21 @@ export const projectWithin = (
  */
 export const applyProjected = (tx: Transaction, input: Omit<ApplyProjected, 'labelOf'>): Promise<AppliedProjected> =>
   applyWith(tx, { ...input, labelOf: labelInForce })
+
+/** Where a file lands that a reader writes as it is: beside one that it does not see. @throws INVALID_INPUT @clause L4.2 */
+export const placeBeside = (
+  tx: Transaction,
+  {
+    home,
+    clearance,
+    ...at
+  }: {
+    readonly home: string
+    readonly clearance: Sight
+    readonly tree: string
+    readonly path: string
+  },
+): string => placeBesideWith(tx, { home, clearance, labelOf: labelInForce }, at)
 
 /** What the tree says, and where a note stands also what is known of it and what that version says of itself. */
 export const labelInForce: LabelRule = (view, { home, path, oid, label }) => {

@@ -255,3 +255,27 @@ test('L1.2 of a long history no id is told before it is worked out, which nobody
   const git = (await ask('git.refs'))['refs'] as { branch: string; oid: string }[]
   expect(git.find(({ branch }) => branch === 'runs/long')?.oid).toBe(shown)
 })
+
+test('L4.2 what is written where something hidden stands lands beside it, as a push does, and nothing hidden goes', async () => {
+  const { house, ask } = await stand({ ...LEASE, paths: ['/'], labels_max: 'private' })
+  const read = async (path: string) =>
+    (await house.owned<{ text: string }>('files.read', { branch: 'runs/one', path })).text
+  const at = { branch: 'runs/one', path: 'deep/secret.md' }
+  const written = await ask('files.write', { ...at, text: 'mine' })
+  expect(written['placed']).toEqual([{ path: at.path, at: 'deep/secret (copy).md' }])
+  expect(await read('deep/secret.md')).toBe('the code is 4711')
+  expect(await read('deep/secret (copy).md')).toBe('mine')
+  // letters that some system takes for one and the same
+  const twin = await ask('files.write', { ...at, path: 'deep/SECRET.md', text: 'mine too' })
+  expect(twin['placed']).toEqual([{ path: 'deep/SECRET.md', at: 'deep/SECRET (copy 2).md' }])
+  // to delete it is as to delete nothing
+  const [gone, none] = [
+    await ask('files.write', { ...at, delete: true }),
+    await ask('files.write', { ...at, path: 'deep/none.md', delete: true }),
+  ]
+  expect(gone).toEqual(none)
+  expect(await read('deep/secret.md')).toBe('the code is 4711')
+  await expect(ask('files.write', { branch: 'runs/one', path: 'docs/A.md', text: 'x' })).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+  })
+})

@@ -72,6 +72,8 @@ export function fileCommands(program: Command): void {
   credentialCommand(files)
 }
 
+/** `placed`: what had to take another name beside what the lease does not see. */
+type Written = { readonly commit?: string; readonly placed?: readonly { readonly path: string; readonly at: string }[] }
 type Writing = InHome & { readonly message?: string }
 
 function writingCommands(files: Command): void {
@@ -86,8 +88,8 @@ function writingCommands(files: Command): void {
         const text = fromUtf8(bytes)
         const content = text === undefined ? { base64: bytes.toString('base64') } : { text }
         const body = { ...home, branch, path, ...content, ...given({ message }) }
-        const done = await node.call<{ commit?: string }>('PUT', '/v1/files/file', body)
-        out.answer(done, t('files.put', { commit: shortId(done.commit), branch }))
+        const done = await node.call<Written>('PUT', '/v1/files/file', body)
+        out.answer(done, writtenText(done, branch))
       }),
     )
   withHome(files.command('rm <branch> <path>'))
@@ -97,11 +99,17 @@ function writingCommands(files: Command): void {
       acting<Writing, [string, string]>(async ({ client, out }, [branch, path], { message, ...options }) => {
         const node = await client()
         const body = { ...(await homeIn(node, options)), branch, path, delete: true, ...given({ message }) }
-        const done = await node.call<{ commit?: string }>('PUT', '/v1/files/file', body)
-        out.answer(done, t('files.put', { commit: shortId(done.commit), branch }))
+        const done = await node.call<Written>('PUT', '/v1/files/file', body)
+        out.answer(done, writtenText(done, branch))
       }),
     )
 }
+
+const writtenText = ({ commit, placed = [] }: Written, branch: string): string =>
+  [
+    t('files.put', { commit: shortId(commit), branch }),
+    ...placed.map(({ path, at }) => t('git.placed', { name: branch, path: inline(path), at: inline(at) })),
+  ].join('\n')
 
 function listedText({ path, kind, oid }: Listed): string {
   if (kind === 'submodule') return t('files.submodule', { path: inline(path), commit: oid.slice(0, 12) })

@@ -1,6 +1,7 @@
 /** L0 operations: branches, reading, writing into run branches. Protected branches are refused by the files room. */
 import { dominates, fail, formatLabel, fromUtf8, joinLabels, parseLabel, utf8, type Label } from '@csb/core'
 import {
+  MAIN,
   MEMORY,
   commitFiles,
   entryAt,
@@ -16,12 +17,13 @@ import {
   validatePath,
   type Committed,
 } from '@csb/files'
-import { labelOfFile } from '@csb/guard'
+import { labelOfFile, placeBeside } from '@csb/guard'
 import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitKnown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
+import { sightOf } from '../git/view.ts'
 import { labelHere } from '../session/foreign-home.ts'
 import { leastLabel, withoutOutside } from '../session/taint.ts'
 import { EVERYTHING, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
@@ -76,6 +78,14 @@ function labelWritten(tx: Transaction, context: Context, { label, path, ...input
     fail('DENIED', { reason: 'a label is not lowered by writing', path })
   const next = joinLabels([asked, leastLabel(context, tx)])
   return label === undefined && formatLabel(next) === formatLabel(before.label) ? undefined : next
+}
+
+/** The path that is written: beside what stands there where the caller does not see it, as a push of it would land. */
+function placeWritten(tx: Transaction, context: Context, { branch, path, ...input }: Write): string {
+  if (!isPart(context)) return path
+  const home = homeOf(input, context)
+  const head = (getRef(tx, home, branch) ?? getRef(tx, home, MAIN))?.commit ?? fail('NOT_FOUND', { branch })
+  return placeBeside(tx, { home, clearance: sightOf(context), tree: readCommit(tx, home, head).tree, path })
 }
 
 /** What is written; null: the file goes. @throws INVALID_INPUT where not exactly one thing is asked */
@@ -231,15 +241,17 @@ export const filesOperations: readonly Operation[] = [
         home,
         [input.branch],
         async (tx, ids) => {
-          const label = labelWritten(tx, context, input)
+          const at = placeWritten(tx, context, input)
+          const label = labelWritten(tx, context, { ...input, path: at })
           const expect = typeof input.expect === 'string' ? await ids.meant(input.branch, input.expect) : input.expect
+          // what is not seen does not go either
+          const isNothing = at !== path && bytes === null
+          const isLabelled = label !== undefined && !isNothing && (bytes !== null || input.label !== undefined)
           const done = commitFiles(tx, {
             home,
             branch: input.branch,
-            changes: [{ path, bytes }],
-            ...(label === undefined || (bytes === null && input.label === undefined)
-              ? {}
-              : { labels: [{ path, label }] }),
+            changes: isNothing ? [] : [{ path: at, bytes }],
+            ...(isLabelled ? { labels: [{ path: at, label }] } : {}),
             ...(expect === undefined ? {} : { expect }),
             outside: givesOutside(context, tx, input.branch),
             author: authorOf(context),
@@ -247,7 +259,8 @@ export const filesOperations: readonly Operation[] = [
             trailers: trailersOf(context),
             now: context.clock.now(),
           })
-          return { done, told: await writtenShown(tx, context, home, done, ids) }
+          const told = await writtenShown(tx, context, home, done, ids)
+          return { done, told: at === path || isNothing ? told : { ...told, placed: [{ path, at }] } }
         },
         ({ done: { commit, parent, tree } }) => ({ home, branch: input.branch, commit, parent, tree }),
       ).then(({ told }) => told)
