@@ -1,4 +1,5 @@
 /** What the matrix of operations asks of each: refused as it should be, recorded, and nothing else left. */
+import { readRecords, recordSize } from '@csb/authority'
 import type { Caller } from '../src/index.ts'
 import { ask, changed, contentOf, type Heard, type World } from './every-operation-rig.ts'
 import { ROWS, type Row } from './every-operation-rows.ts'
@@ -17,12 +18,11 @@ export async function refused(world: World, row: Row, caller: Caller): Promise<H
   const { house } = world
   const input = await row.input(world, caller)
   await house.idle()
-  const [before, size] = [await contentOf(world), (await house.records()).length]
+  const [before, size] = [await contentOf(world), recordSize(house.store.view())]
   const heard = await ask(world, caller, row.operation, input, row.says?.(world))
   const written = changed(before, await contentOf(world))
-  const records = (await house.records())
-    .slice(size)
-    .map(({ operation, outcome, code }) => [operation, outcome, code].join(' '))
+  const told = await readRecords(house.store.view(), { after: size - 1, limit: 10 })
+  const records = told.map(({ header: { operation, outcome, code } }) => [operation, outcome, code].join(' '))
   const isTold = records.includes([row.operation, 'refused', heard.code].join(' ')) && records.length === 1
   return { ...heard, left: [...written, ...(isTold ? [] : [`records: ${records.join(', ')}`])].join(' ') }
 }
