@@ -208,11 +208,11 @@ export const LIMITS = {
   recordGroup: 256,
   /** A checkpoint with its signatures: 100 lines of witnesses fit. */
   noteChars: 32 * KiB,
+  /** Things that a session read and no entry of the record lists yet; above it an entry of their own does. */
+  unlistedReads: 4_096,
+  /** Leases of which it is remembered what is kept; of one that is not used for long, it is kept once more. */
+  unlistedLeases: 1_024,
   /** The record is signed at least this often while it grows; what was cut off since then nobody can notice. */
-  /** things that a session read, kept one by one until an entry of the record lists them */
-  unlistedReads: 4096,
-  /** leases of which it is remembered what is kept */
-  unlistedLeases: 1024,
   checkpointMs: 60 * SECOND,
   /** How long the start waits for those who cosigned before. */
   witnessStartMs: 2 * SECOND,
