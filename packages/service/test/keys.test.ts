@@ -85,6 +85,17 @@ test('L1.3 what was granted before the change goes on, until the key is said to 
   ])
 })
 
+test('a home of the key before is called by the name of its owner', async () => {
+  const house = await createHouse()
+  const named = async () => (await house.owned<{ held: { owner: { name: string } }[] }>('node.status')).held[0]?.owner
+  const before = await named()
+  await house.owned('keys.state', {
+    statement: signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: NOW + 1 }),
+  })
+  expect(before?.name).toEqual(expect.any(String))
+  expect(await named()).toEqual(before)
+})
+
 test('L1.3 a peer is told, and takes it in where it trusts that key', async () => {
   const network = createNetwork()
   const house = await createHouse({ network })

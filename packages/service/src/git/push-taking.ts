@@ -19,6 +19,7 @@ import {
 } from '@csb/files'
 import type { Transaction } from '@csb/store'
 import type { Context, Effect } from '../operation.ts'
+import { isOwner } from '../session/session.ts'
 import { errorShown } from './ids.ts'
 import { blobsOf, land, wordsOf } from './landing.ts'
 import { givesOutside, proposalBranch } from './names.ts'
@@ -40,7 +41,7 @@ const PIN_MS = 60 * 60_000
 const RECORDED_COMMITS = 1_000
 
 /** Read the pack, check it, store it, move what may move. @returns what was wrong with the pack */
-export async function takeIn(work: Work, { source, onProgress }: Incoming): Promise<NodeError | undefined> {
+export async function takePush(work: Work, { source, onProgress }: Incoming): Promise<NodeError | undefined> {
   const { context, home, refs } = work
   const open = () => openLines(work)
   const tips = () => open().flatMap(({ to }) => to ?? [])
@@ -86,8 +87,7 @@ export async function takeIn(work: Work, { source, onProgress }: Incoming): Prom
 /** @param written is told each path that a commit writes or takes away */
 async function rulesOf(work: Work, written: Set<string>): Promise<PushRules> {
   const { context, home, refs } = work
-  const { principal, identity, store } = context
-  const view = store.view()
+  const view = context.store.view()
   const branches = openLines(work).flatMap(({ asked }) => (asked === undefined ? [] : [asked]))
   return {
     heads:
@@ -103,7 +103,7 @@ async function rulesOf(work: Work, written: Set<string>): Promise<PushRules> {
       }
     },
     onlySeen: refs !== undefined,
-    mayCarryTrailers: principal.did === identity.owner.did,
+    mayCarryTrailers: isOwner(context),
   }
 }
 

@@ -1,6 +1,6 @@
 /** The node itself: how it is, whom it knows. */
 import { listHomes, type Home } from '@csb/files'
-import { trusted, witnessState } from '@csb/authority'
+import { isSameOwner, trusted, witnessState } from '@csb/authority'
 import { EVERYWHERE, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 const doing = (action: 'list' | 'send') => (_input: unknown, parts: Parts) => ({
@@ -13,7 +13,7 @@ const listingAll = (input: unknown, parts: Parts) => ({ ...doing('list')(input, 
 
 /** A home by the name that the owner of this node has for whose it is. */
 function heldBy({ view, identity }: Context, { id, owner: did }: Home) {
-  const name = did === identity.owner.did ? identity.owner.name : (trusted(view, did)?.name ?? null)
+  const name = isSameOwner(view, did, identity.owner.did) ? identity.owner.name : (trusted(view, did)?.name ?? null)
   return { home: id, owner: { did, name } }
 }
 
