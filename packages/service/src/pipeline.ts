@@ -81,13 +81,13 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
     conclude: async (context, { operation, input }, work) => {
       try {
         const value = await work()
-        await takeIn(context, operation, input)
+        await takeHeard(context, operation, input)
         context.keepReads()
         return value
       } catch (error) {
         const failed = toNodeError(error)
         // what was read before it failed may show in how it failed, and another node may have said how
-        const taken = failed.isTold ? takeIn(context, operation, input) : keepTaint(context)
+        const taken = failed.isTold ? takeHeard(context, operation, input) : keepTaint(context)
         const reason = await taken.then(() => failed, toNodeError)
         // what a lease takes nothing of was not shown
         if (reason === failed) context.keepReads()
@@ -102,7 +102,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
 }
 
 /** @throws DENIED where the lease takes nothing from outside */
-async function takeIn(context: Context, { hears }: Operation, input: unknown): Promise<void> {
+async function takeHeard(context: Context, { hears }: Operation, input: unknown): Promise<void> {
   const place = hears?.(input as never, context)
   if (place !== undefined) context.outside.push(heard(context, place))
   await keepTaint(context)

@@ -5,7 +5,7 @@
  * @clause L1.7
  */
 import type { View } from '@csb/store'
-import { takeIn } from '../session/bulk-reads.ts'
+import { takeShown } from '../session/bulk-reads.ts'
 import { heard, labelOfSession, withoutOutside } from '../session/taint.ts'
 import { runBranch } from '../runs/lease.ts'
 import type { Context } from '../operation.ts'
@@ -26,7 +26,7 @@ export const givesOutside = (context: Context, view: View, branch: string): bool
  */
 export function namesTold<T extends Named>(context: Context, home: string, names: readonly T[]): readonly T[] {
   const told = namesOpen(context, names)
-  for (const { branch, outside } of told) if (outside === true) takeIn(context, { ...heard(context, branch), home })
+  for (const { branch, outside } of told) if (outside === true) takeShown(context, { ...heard(context, branch), home })
   return told
 }
 

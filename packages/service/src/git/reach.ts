@@ -21,7 +21,7 @@ export const on = (
  * A lease names branches, and a note bears its own label wherever it lies: commits and notes are not taken.
  * @throws PROTECTED, NOT_FOUND
  */
-export function branchOf(context: Context, home: string, branch: string): string {
+export function fileBranch(context: Context, home: string, branch: string): string {
   if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are kept as notes' })
   if (getRef(context.view, home, branch) === undefined) fail('NOT_FOUND', { branch })
   return branch

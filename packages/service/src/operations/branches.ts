@@ -21,8 +21,8 @@ import type { View } from '@csb/store'
 import { commitShown, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { takeIn } from '../session/bulk-reads.ts'
-import { branchOf, on, type Home } from '../git/reach.ts'
+import { takeShown } from '../session/bulk-reads.ts'
+import { fileBranch, on, type Home } from '../git/reach.ts'
 import { checkReach, homeOf, locationOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Branch = Home & { readonly branch: string }
@@ -85,7 +85,7 @@ export const branchOperations: readonly Operation[] = [
 
 async function startBranch(context: Context, input: Branch & { readonly from?: string }) {
   const home = homeOf(input, context)
-  const from = branchOf(context, home, input.from ?? MAIN)
+  const from = fileBranch(context, home, input.from ?? MAIN)
   checkReach(context, on('read', from, input, context))
   const { branch } = input
   const { told } = await writeShown(
@@ -123,7 +123,7 @@ async function dropBranch(context: Context, input: Branch & { readonly expect?: 
 
 async function keepSnapshot(context: Context, input: Snapshot) {
   const home = homeOf(input, context)
-  const of = branchOf(context, home, input.of ?? MAIN)
+  const of = fileBranch(context, home, input.of ?? MAIN)
   const now = context.clock.now()
   const { told } = await writeShown(
     context,
@@ -157,7 +157,7 @@ async function listDeleted(context: Context, input: Page) {
   const shown = []
   for (const item of namesTold(context, home, items)) {
     const { branch, path, oid, label } = item
-    takeIn(context, { home, path: `${branch}:${path ?? ''}`, oid, label: parseLabel(label) })
+    takeShown(context, { home, path: `${branch}:${path ?? ''}`, oid, label: parseLabel(label) })
     const commit = await commitShown(context, home, branch, item.commit)
     shown.push(known({ ...item, commit, oid: path === null ? commit : oid }))
   }

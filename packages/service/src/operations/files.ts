@@ -20,7 +20,7 @@ import {
 import { labelOfFile, placeBeside } from '@csb/guard'
 import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { takeIn, takeInBranches } from '../session/bulk-reads.ts'
+import { takeShown, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitKnown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, namesTold } from '../git/names.ts'
 import { sightOf } from '../git/view.ts'
@@ -114,7 +114,7 @@ function labelSeen(context: Context, home: string, { branch, path }: At & { read
 async function listShown(context: Context, home: string, { branch, path = '', ...input }: At): Promise<ListedShown[]> {
   const { view } = context
   const list = (at: string) => listFiles(view, { home, at, path, recursive: true })
-  branchOf(context, { ...input, branch })
+  knownBranch(context, { ...input, branch })
   const head = getRef(view, home, branch)?.commit ?? fail('NOT_FOUND', { branch })
   // notes bear labels of their own: of them each is looked at below
   const at = branch === MEMORY && isPart(context) ? undefined : await commitKnown(context, home, head)
@@ -125,7 +125,7 @@ async function listShown(context: Context, home: string, { branch, path = '', ..
 }
 
 /** A lease names branches: a commit id in their place would go round it. @throws NOT_FOUND */
-function branchOf(context: Context, input: At): string {
+function knownBranch(context: Context, input: At): string {
   const home = homeOf(input, context)
   if (getRef(context.view, home, input.branch) === undefined) fail('NOT_FOUND', { branch: input.branch })
   return input.branch
@@ -182,7 +182,7 @@ export const filesOperations: readonly Operation[] = [
       const open = withoutOutside(context, labelled, ({ label }) => labelHere(context, context.view, home, label))
       const shown = shownOf(open, (item) => isShown(context, input, item))
       // a name is content too
-      for (const { path, oid = '', label } of shown) takeIn(context, { home, path, oid, label })
+      for (const { path, oid = '', label } of shown) takeShown(context, { home, path, oid, label })
       return { items: shown }
     },
   },
@@ -194,7 +194,7 @@ export const filesOperations: readonly Operation[] = [
     needs: reading,
     run: (context: Context, input: At & { path: string }) => {
       const home = homeOf(input, context)
-      const at = branchOf(context, input)
+      const at = knownBranch(context, input)
       const label = labelSeen(context, home, input)
       const file = readFile(context.view, { home, at, path: input.path })
       context.view.noteRead({ home, path: input.path, oid: file.oid, label })
@@ -212,7 +212,7 @@ export const filesOperations: readonly Operation[] = [
     needs: (input: At, parts) => ({ ...reading(input, parts), path: '/', below: true as const, label: EVERYTHING }),
     run: async (context: Context, input: At & { limit?: number }) => {
       const home = homeOf(input, context)
-      const at = branchOf(context, input)
+      const at = knownBranch(context, input)
       // a message is content too, of whoever had read what lies there
       await takeInBranches(context, home, (branch) => branch === at)
       return { items: readLog(context.view, { home, at, limit: input.limit ?? 50 }) }

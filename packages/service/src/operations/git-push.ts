@@ -9,7 +9,7 @@ import { getHome, seesEverything, type RefChange } from '@csb/files'
 import { askGate } from '../gate/gates.ts'
 import { proposalBranch } from '../git/names.ts'
 import { judged, type Line } from '../git/push-lines.ts'
-import { takeIn } from '../git/push-taking.ts'
+import { takePush } from '../git/push-taking.ts'
 import { refsSeen, sightOf } from '../git/view.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import type { MessagePort } from '../peers.ts'
@@ -47,7 +47,7 @@ export const pushOperation: Operation = {
     const shown = seesEverything(sightOf(context)) ? undefined : await refsSeen(context, home)
     const lines = input.changes.map((change) => judged(context, home, change, shown))
     const atomic = input.atomic === true
-    const unpack = await takeIn(
+    const unpack = await takePush(
       { context, home, lines, atomic, refs: shown },
       { source: chunksOf(port), onProgress: teller(port) },
     )

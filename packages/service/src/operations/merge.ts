@@ -18,9 +18,9 @@ import {
 import { labelOfFile } from '@csb/guard'
 import { commitShown, commitToCompare, isPart, known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { takeIn } from '../session/bulk-reads.ts'
+import { takeShown } from '../session/bulk-reads.ts'
 import { askGate } from '../gate/gates.ts'
-import { branchOf, on, type Home } from '../git/reach.ts'
+import { fileBranch, on, type Home } from '../git/reach.ts'
 import { checkReach, homeOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Compared = Home & { readonly from: string; readonly to: string; readonly path?: string }
@@ -59,7 +59,7 @@ export const mergeOperations: readonly Operation[] = [
 async function compare(context: Context, input: Compared) {
   const home = homeOf(input, context)
   const { view } = context
-  const branches = [input.from, input.to].map((branch) => branchOf(context, home, branch))
+  const branches = [input.from, input.to].map((branch) => fileBranch(context, home, branch))
   for (const branch of branches) checkReach(context, on('read', branch, input, context))
   const [before, after] = await Promise.all(
     branches.map((branch) => commitToCompare(context, home, getRef(view, home, branch)?.commit ?? '')),
@@ -195,7 +195,7 @@ function isShown(context: Context, input: Home, branches: readonly string[], ent
   const isOfLabels = path === LABELS_PATH && isPart(context)
   if (!isVisible || !isReached || isLeftOut || isOfLabels) return false
   // a name is content too
-  for (const label of labels) takeIn(context, { home, path, oid: '', label })
+  for (const label of labels) takeShown(context, { home, path, oid: '', label })
   return true
 }
 
@@ -204,7 +204,7 @@ function takeInNames(context: Context, input: Home, commit: string, entries: rea
   const home = homeOf(input, context)
   for (const { path, label_old, label_new } of entries)
     for (const label of [label_old, label_new])
-      if (label !== null) takeIn(context, { home, path, oid: commit, label: parseLabel(label) })
+      if (label !== null) takeShown(context, { home, path, oid: commit, label: parseLabel(label) })
 }
 
 /** A home that is not here protects nothing. */

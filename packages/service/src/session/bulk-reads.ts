@@ -33,7 +33,7 @@ export async function takeInBranches(
     takeInCommit(context, home, branch, commit)
     if (branch === MEMORY)
       for await (const { path, oid, label } of listStates(view, home))
-        takeIn(context, { home, path, oid, label: parseLabel(label) })
+        takeShown(context, { home, path, oid, label: parseLabel(label) })
   }
   refuseOutside(context)
 }
@@ -52,10 +52,10 @@ export async function takeInHome(context: Context, home: string, begun?: Export)
     recycled: await recycledOf(view, home),
   }
   for (const { branch, outside } of [...refs, ...recycled])
-    if (outside === true) takeIn(context, { ...heard(context, branch), home })
+    if (outside === true) takeShown(context, { ...heard(context, branch), home })
   for (const { branch, path, oid, label } of recycled) {
     if (path === null) takeInCommit(context, home, branch, oid)
-    else takeIn(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
+    else takeShown(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
   }
   for (const { branch, commit } of refs) takeInCommit(context, home, branch, commit)
   for (const { name, commit } of tags) takeInCommit(context, home, `tags/${name}`, commit)
@@ -70,11 +70,11 @@ function takeInCommit(context: Context, home: string, branch: string, commit: st
     labels === undefined
       ? [['', MOST_RESTRICTIVE] as const]
       : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
-  for (const [path, label] of named) takeIn(context, { home, path: `${branch}:${path}`, oid: commit, label })
+  for (const [path, label] of named) takeShown(context, { home, path: `${branch}:${path}`, oid: commit, label })
 }
 
 /** Taint the session with one thing that it is shown, though it did not read it. */
-export function takeIn({ clearance, outside, identity, store }: Context, shown: ReadEntry): void {
+export function takeShown({ clearance, outside, identity, store }: Context, shown: ReadEntry): void {
   const entry = readHere({ identity }, store.view(), shown)
   if (entry.label.integrity === 'external' && dominates(clearance, entry.label)) outside.push(entry)
 }
