@@ -1,6 +1,6 @@
 /** What is read under a lease that was handed out: each request is one of many, and a commit rests on all before it. */
 import { describe, expect, test } from 'vitest'
-import { createFakeClock, type Lease } from '@csb/core'
+import { NodeError, createFakeClock, until, type Lease } from '@csb/core'
 import { prefix } from '@csb/store'
 import { HOUR, NOW, codeOf, createHouse, holdingIn, type Holder, type House } from './house.ts'
 
@@ -101,6 +101,20 @@ describe('L1.5 the read list of a lease', () => {
     const told = await explained(house, commit)
     expect(idsIn([...told.reads, ...told.earlier.reads])).toEqual(made.toSorted())
     expect(clock.now()).toBeLessThan(NOW + HOUR)
+  })
+
+  test('L1.5 is kept when it is read again, where it could not be kept before', async () => {
+    const house = await createHouse()
+    const id = await remember(house, 'a')
+    const session = await holdingIn(house, LEASE)
+    const { transact } = house.store
+    Object.assign(house.store, { transact: () => Promise.reject(new NodeError('DISK_FULL')) })
+    await read(house, session, id)
+    await until(async () => house.parts.runs.unlisted.size === 0 || undefined, 30_000, 'it is known as not kept')
+    Object.assign(house.store, { transact })
+    await read(house, session, id)
+    const { commit } = await write(house, session, 'one.md')
+    expect(idsIn((await explained(house, commit)).reads)).toEqual([id])
   })
 
   test('L3.4 names nothing that was forgotten', async () => {

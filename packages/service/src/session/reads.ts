@@ -77,7 +77,11 @@ function ofLease({ runs, store, clock, log }: Parts, lease: string): Reads {
       const kept = store.transact((tx) => keepReads(tx, lease, fresh, clock.now()))
       kept
         .then(() => (isMuch ? store.transact(append) : undefined))
-        .catch((error: unknown) => log('error', 'what was read is not kept', { error: String(error) }))
+        .catch((error: unknown) => {
+          // it is not on the disk: read again, it is kept again
+          unlisted.delete(lease)
+          log('error', 'what was read is not kept', { error: String(error) })
+        })
     },
   }
 }
