@@ -1,7 +1,7 @@
 /** Whoever hears a word from outside by whatever operation is tainted by it, and who takes nothing from outside hears none. */
 import { describe, expect, test } from 'vitest'
 import { NodeError, createKeyPair, type KeyPair } from '@csb/core'
-import { taintOf } from '@csb/authority'
+import { signApproval, taintOf } from '@csb/authority'
 import { getRef } from '@csb/files'
 import { key } from '@csb/store'
 import type { Caller, Service } from '../src/index.ts'
@@ -242,5 +242,22 @@ describe('attack 27: a word from outside', () => {
     const { text } = await ask(world, caller, 'files.fsck', {})
     const isTainted = taintOf(house.store.view(), caller.hash) !== undefined
     expect([text.includes('xodamaged'), isTainted]).toEqual(external === 'taint' ? [true, true] : [false, false])
+  })
+
+  test.each(['taint', 'deny'] as const)('attack 27: in the names of what is derived, under %s', async (external) => {
+    const world = await createWorld()
+    const { house } = world
+    const id = await remember(world)
+    const writer = await session(world)
+    await house.service.perform(writer, 'memory.get', { id })
+    await house.service.perform(writer, 'files.write', { branch: 'runs/xoderived', path: 'drafts/a.md', text: 'x' })
+    const card = await cardFor(house.owned('memory.forget', { ids: [id] }), house.owned)
+    const now = house.clock.now()
+    const approval = signApproval({ card, decision: 'approve', shownAt: now, now }, house.owner)
+    const caller = await session(world, { external })
+    const { text, code } = await ask(world, caller, 'gate.approve', { card: card.id, approval })
+    const isTainted = taintOf(house.store.view(), caller.hash) !== undefined
+    const wanted = external === 'taint' ? ['done', true, true] : ['DENIED', false, false]
+    expect([code, text.includes('xoderived'), isTainted]).toEqual(wanted)
   })
 })

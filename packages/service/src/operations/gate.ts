@@ -80,6 +80,7 @@ export const gateOperations: readonly Operation[] = [
     kind: 'write',
     open: 'lease',
     needs: ruling,
+    hears: onCards,
     run: (context: Context, input: Decide) => decideGate(context, input, 'approve'),
   },
   {
