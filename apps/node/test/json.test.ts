@@ -13,6 +13,10 @@ const answers: Record<string, Record<string, unknown>> = {}
 let running: Running
 
 const agent = [process.execPath, '-e', "process.stdout.write(JSON.stringify({result:{text:'done'}}))"]
+/** One for all. */
+const PASSPHRASES = Object.fromEntries(
+  ['CSB_PASSPHRASE', 'CSB_NEW_PASSPHRASE', 'CSB_RECOVERY_PASSPHRASE'].map((name) => [name, 'correct horse']),
+)
 const answer = (name: string, member: string): string => String(answers[name]?.[member])
 
 type Case = {
@@ -85,7 +89,10 @@ const CASES: readonly Case[] = [
   { name: 'key show' },
   { name: 'key rotate', args: () => ['--unsealed'] },
   { name: 'key compromise', args: () => ['--yes', '--unsealed'] },
-  { name: 'key take', args: () => [folder, '--unsealed'], code: EXIT.unreachable },
+  { name: 'key recovery new', args: () => [join(parent, 'recovery.json')] },
+  { name: 'key recovery show', args: () => [join(parent, 'recovery.json')] },
+  { name: 'key recover', args: () => [join(parent, 'recovery.json'), '--unsealed'] },
+  { name: 'key take', args: () => [folder, '--unsealed'] },
   { name: 'key seal' },
 ]
 
@@ -108,7 +115,7 @@ test.each(CASES)(
   async ({ name, args, input, code }) => {
     const words = [...name.split(' '), '--json', '--data', folder, ...(args?.() ?? [])]
     const ran = await csb(words, {
-      env: { CSB_PASSPHRASE: 'correct horse' },
+      env: PASSPHRASES,
       ...(input === undefined ? {} : { input }),
     })
     expect({ code: ran.code, err: ran.err }, ran.out).toEqual({ code: code ?? EXIT.ok, err: '' })
@@ -120,13 +127,12 @@ test.each(CASES)(
 
 test('no command is left out', async () => {
   const rowsOf = (help: string) => help.match(/^ {2}[a-z]+(?= )/gm)?.map((row) => row.trim()) ?? []
-  const names = rowsOf((await csb(['--help'])).out)
-  const all = await Promise.all(
-    names.map(async (name) => {
-      const { out } = await csb([name, '--help'])
-      const own = out.includes('\nCommands:') ? rowsOf(out.slice(out.indexOf('\nCommands:'))) : []
-      return own.length === 0 ? [name] : own.map((verb) => `${name} ${verb}`)
-    }),
-  )
-  expect([...CASES.map(({ name }) => name), ...ELSEWHERE].sort()).toEqual(all.flat().sort())
+  const below = async (name: readonly string[]): Promise<string[]> => {
+    const { out } = await csb([...name, '--help'])
+    const own =
+      name.length === 0 || out.includes('\nCommands:') ? rowsOf(out.slice(out.indexOf('\nCommands:') + 1)) : []
+    if (own.length === 0) return [name.join(' ')]
+    return (await Promise.all(own.map((verb) => below([...name, verb])))).flat()
+  }
+  expect([...CASES.map(({ name }) => name), ...ELSEWHERE].sort()).toEqual((await below([])).sort())
 })
