@@ -16,6 +16,26 @@ export function leaseText(name: string, { token, hash, did, expiresAt, lease }: 
   ].join('\n')
 }
 
+/** What may be done where, in one line. */
+export function reachText({
+  actions,
+  branches,
+  paths,
+  deny_paths: denied = [],
+  labels_max,
+  capabilities,
+}: Lease): string {
+  const all = (list: readonly string[] = []) => (list.length === 0 ? t('gate.nothing') : list.map(inline).join(' '))
+  return t('grants.may', {
+    actions: all(actions),
+    can: capabilities === undefined ? '' : t('grants.can', { capabilities: all(capabilities) }),
+    branches: all(branches),
+    paths: all(paths),
+    denied: denied.length === 0 ? '' : t('grants.but', { denied: all(denied) }),
+    labels: labels_max ?? 'public',
+  })
+}
+
 /** One line for each thing that is set. */
 export function leaseLines(lease: Lease): string[] {
   const { budget = {}, max_children: children, external } = lease

@@ -295,6 +295,10 @@ describe('a command', () => {
     ]
     for (const line of held) expect(out).toMatch(new RegExp(`^ +${line}`, 'm'))
     expect(out).not.toContain('rules the node')
+    // and so does the list of what was given
+    expect((await csb(['grants', '--data', folder])).out).toContain(
+      'may read exec (B) on runs/* in / but /x, up to public',
+    )
     expect((await csb([...lease, ...more, '--capability', 'C'])).out).toContain('whoever has this token rules the node')
   })
 

@@ -16,7 +16,7 @@ import {
   type Stand,
 } from '../context.ts'
 import { readLease } from '../lease-file.ts'
-import { leaseText } from '../lease-text.ts'
+import { leaseText, reachText } from '../lease-text.ts'
 import { checkOwner, isRun } from '../right.ts'
 import { inline } from '../terminal.ts'
 import { t } from '../texts.ts'
@@ -190,7 +190,8 @@ const isPassable = ({ delegation }: Grant, own: readonly string[]): boolean =>
 
 function grantText({ hash, revoked, used, grant }: Granted, passable: boolean): string {
   const { id, grantor, grantor_key, grantee, grantee_key, level, scope, expires_at: end, parent } = grant.delegation
-  const budget = Object.entries(grant.authorization_details?.[0]?.budget ?? {})
+  const lease = grant.authorization_details?.[0]
+  const budget = Object.entries(lease?.budget ?? {})
   const lines = [
     t('grants.line', {
       mark: passable ? '*' : ' ',
@@ -205,6 +206,7 @@ function grantText({ hash, revoked, used, grant }: Granted, passable: boolean): 
       until: end === null ? t('gate.ever') : new Date(end).toISOString(),
       parent: parent === null ? '' : t('grants.under', { parent: parent.slice(0, 19) }),
     }),
+    ...(lease === undefined ? [] : [reachText(lease)]),
     ...(budget.length === 0
       ? []
       : [budget.map(([unit, most]) => t('grants.used', { unit, used: used?.[unit] ?? 0, most })).join(', ')]),
