@@ -18,6 +18,9 @@ import {
 import { headOf, nodesOf } from './record.ts'
 import { commitmentIn, leafOfRow, nodeIn, splitRow, timeOf } from './record-row.ts'
 
+/** A payload row that belongs to no header. */
+const STRAY = 'payload without a header'
+
 /** That entry `seq` stands in the first `size`. Hashes in hex. */
 export type InclusionProof = {
   readonly seq: number
@@ -77,13 +80,15 @@ export async function verifyRecord(view: View): Promise<RecordReport> {
           full[level] = hash
         }
         if (payloads.isSpent()) await payloads.more()
-        const payload = payloads.at(fullKey.slice(start.length))
+        const payload = payloads.at(fullKey.slice(start.length), seq)
         if (payload === undefined) erased++
         else if (!isSame(sha256(payload), commitmentIn(row))) damaged(seq, 'payload')
         before = ts
         next++
       }
     }
+    if (payloads.isSpent()) await payloads.more()
+    if (payloads.isLeft()) damaged(next, STRAY)
   } finally {
     await payloads.end()
   }
@@ -170,16 +175,22 @@ function follow(view: View, start: string) {
   return {
     /** Are there no rows left at hand, and perhaps further ones? */
     isSpent: (): boolean => next >= page.length && !isOver,
+    /** Is there a row at hand that nobody asked for? */
+    isLeft: (): boolean => next < page.length,
     more: async (): Promise<void> => {
       const { done, value } = await pages.next()
       isOver = done === true
       page = done === true ? [] : value
       next = 0
     },
-    /** @param at what follows the prefix in the key, behind that of the last call */
-    at: (at: string): Uint8Array | undefined => {
+    /**
+     * @param at what follows the prefix in the key, behind that of the last call
+     * @throws RECORD_DAMAGED where a row lies before that one which nobody asked for: it would hide all behind it
+     */
+    at: (at: string, seq: number): Uint8Array | undefined => {
       const [fullKey, value] = page[next] ?? []
-      if (fullKey !== start + at) return undefined
+      if (fullKey === undefined || fullKey > start + at) return undefined
+      if (fullKey < start + at) damaged(seq, STRAY)
       next++
       return value
     },
