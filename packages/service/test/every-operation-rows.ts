@@ -223,7 +223,7 @@ export const ROWS: readonly Row[] = [
     await house.owned('authority.trust', { did, name: 'old' })
     return { did }
   }),
-  row('authority.trusted', 'read', 'read', [...AT, 'labels_max', 'label_tags']),
+  row('authority.trusted', 'read', 'read', ALL),
   row('keys.list', 'read', 'read', ALL),
   row('keys.state', 'write', 'exec', RULE, stated),
   row('keys.tell', 'call', 'exec', RULE, async (world) => {

@@ -5,7 +5,7 @@
 import type { Clearance } from '@csb/core'
 import { endOfKey, listTrust, trust, untrust, type Rank, type Spoken } from '@csb/authority'
 import { checkClean } from '../session/minting.ts'
-import { EVERYTHING, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 
 type Trusting = {
   readonly did: string
@@ -18,7 +18,7 @@ type Trusting = {
 const reading = (_input: unknown, parts: Parts) => ({
   location: locationOf(parts, homeOf({}, parts)),
   action: 'read' as const,
-  label: EVERYTHING,
+  ...EVERYWHERE,
 })
 
 export const trustingOperations: readonly Operation[] = [
