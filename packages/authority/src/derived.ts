@@ -73,7 +73,10 @@ async function* entriesOf(view: View, run: string, since: number): AsyncGenerato
   }
 }
 
-/** Entries under some leases, each from one of them on: looked for in all headers, since they have no index. */
+/**
+ * Entries under some leases, each from one of them on. Looked for in all headers: the index by lease has those only that
+ * list reads, and what is asked for here made commits, with reads or without.
+ */
 async function* entriesUnder(view: View, leases: ReadonlyMap<string, number>): AsyncGenerator<RecordItem> {
   if (leases.size === 0) return
   const spelled = [...leases.keys()].map(spelledLease)
