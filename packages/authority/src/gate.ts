@@ -63,6 +63,8 @@ export type Decide<T> = {
   readonly node: string
   /** ms since epoch */
   readonly now: number
+  /** did of the key that speaks for the owner of a home now */
+  readonly ownerOf: (home: string) => string
   /** Compute the subject as it is now; undefined where it is not there any more. */
   readonly recompute: (request: GateRequest) => Promise<GateSubject | undefined>
   /** Do it. Staged in the same transaction; whatever it throws, nothing is decided. `until`: as long as the approval lasts */
@@ -168,6 +170,11 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
   // signed for something else: that is no reason to take this card from whoever still looks at it
   if (other !== undefined) fail('GATE_STALE', { card: id, field: other })
   const hash = approvalHash(approval)
+  const voided = (field: string): Decided<T> => {
+    return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
+  }
+  // a former key neither acts nor sends words to whoever asked
+  if (deciding.ownerOf(entry.card.home) !== owner) return voided('owner')
   if (decision === 'reject') {
     await consumeNonce(tx, { holder, nonce, expires_at }, now)
     const outcome = approval.gate.decision === 'needs-changes' ? 'returned' : 'rejected'
@@ -175,7 +182,7 @@ export async function decide<T>(tx: Transaction, deciding: Decide<T>): Promise<D
     return { outcome, approval: hash, entry: settle(tx, entry, { state: outcome, approval }, now) }
   }
   const field = await staleField(tx, entry, deciding, time)
-  if (field !== undefined) return { outcome: 'void', field, entry: settle(tx, entry, { state: 'void', field }, now) }
+  if (field !== undefined) return voided(field)
   await consumeNonce(tx, { holder, nonce, expires_at }, now)
   const value = await deciding.act(entry, expires_at)
   rememberApproved(tx, entry.card)

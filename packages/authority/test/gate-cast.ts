@@ -109,6 +109,7 @@ export const decided = (store: Store, approval: unknown, card: Card, how: Decidi
       decision: how.decision ?? 'approve',
       node: how.node ?? node.did,
       now: how.now ?? NOW,
+      ownerOf: () => ('subject' in how ? how.subject : undefined)?.owner ?? owner.did,
       recompute: async () => ('subject' in how ? how.subject : subjectOf()),
       act: async () => {
         how.act?.()

@@ -53,6 +53,28 @@ test('L1.7 attack 33: neither the node, nor an agent, nor the recovery key appro
   expect((await approveBy(rig, card, owner)).outcome).toBe('approved')
 })
 
+test.each(['reject', 'needs-changes'] as const)(
+  'L1.7 a card that was open before the change: the key before settles it with no %s and no words',
+  async (decision) => {
+    const { rig, wish, labelNow } = await withFile()
+    const card = await cardFor(rig, wish())
+    await stating(rig, [signKeyChange({ old: owner, next, seq: 1, effectiveAt: NOW + 1 })])
+    const now = rig.clock.now()
+    const words = decision === 'reject' ? {} : { words: 'words of the former key' }
+    const approval = signApproval({ card, decision, ...words, shownAt: now, now }, owner)
+    await expect(rig.person.call('gate.reject', { card: card.id, approval })).rejects.toMatchObject({
+      code: 'GATE_STALE',
+      details: { card: card.id, field: 'owner' },
+    })
+    expect((await rig.person.call<ShownCard>('gate.show', { card: card.id })).state).toBe('void')
+    // asked for again it is a card of the key that counts, and nobody hears words
+    const again = await cardFor(rig, wish())
+    expect(again.owner.did).toBe(next.did)
+    expect((await approveBy(rig, again, next)).outcome).toBe('approved')
+    expect(await labelNow()).toBe('public')
+  },
+)
+
 test('L1.7 after a change the key before approves nothing, after a recovery neither does the one of the thief', async () => {
   const { rig, wish, labelNow } = await withFile()
   await stating(rig, [named, stolen])

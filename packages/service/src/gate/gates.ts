@@ -25,7 +25,7 @@ import { relabelNote } from '@csb/memory'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { finishForgetting } from './forgetting.ts'
-import { branchesOf, idsOf, subjectNow } from './subjects.ts'
+import { branchesOf, idsOf, ownerNow, subjectNow } from './subjects.ts'
 import { keptSurvey, lookedAt, surveyNotes, type Survey } from './survey.ts'
 import type { Wish } from './wishes.ts'
 import { locationOf, type Context, type Parts } from '../operation.ts'
@@ -177,6 +177,7 @@ export async function decideGate(
         decision,
         node: context.key.did,
         now: context.clock.now(),
+        ownerOf: (home) => ownerNow(tx, home),
         recompute: (request) => subjectIfThere(context, tx, request),
         act: async (entry, until) => EFFECTS[entry.card.kind](tx, context, entry, until),
       }),

@@ -53,13 +53,15 @@ const TOLD_COPIES = 32
  */
 export async function subjectNow(parts: Parts, view: View, request: GateRequest): Promise<GateSubject> {
   const { home = '' } = request
-  // who decides is who speaks for the owner now: an old key approves nothing any more
-  const owner = currentKey(view, getHome(view, home).owner)
+  const owner = ownerNow(view, home)
   const refs = await listRefs(view, home)
   const guarded = refs.filter((ref) => ref.protected).map(({ branch }) => branch)
   const own = { home, owner, policy: policyDigest({ home, owner, protected: guarded }) }
   return SUBJECTS[request.kind]({ parts, view, request, own })
 }
+
+/** Who decides is who speaks for the owner now: a former key decides nothing any more. @throws NOT_FOUND */
+export const ownerNow = (view: View, home: string): string => currentKey(view, getHome(view, home).owner)
 
 export const branchesOf = ({ home = '', from = '', into = '' }: GateRequest): MergeBranches => ({ home, from, into })
 
