@@ -103,8 +103,8 @@ export type Operation = {
   /** It is done while the record is held. */
   readonly evenHeld?: true
   /**
-   * Whom it hears: what of its answer, or of how it failed, is the word of others that no label tells, as a person reads
-   * it; undefined where nothing is. Absent: nothing ever.
+   * Whom it hears: what of its answer is the word of others that no label tells, as a person reads it; undefined where
+   * nothing is. Absent: nothing ever. How another node refused is heard in any case.
    * @clause L1.7
    */
   hears?(input: never, parts: Parts): string | undefined

@@ -33,6 +33,9 @@ export type Pipeline = {
 /** An operation and what it was asked. */
 export type Asked = { readonly operation: Operation; readonly input: unknown }
 
+/** The words in which another node says no are its own, whatever was asked of it: an answer may be numbers all the same. */
+const REFUSAL = 'how another node refused'
+
 type Emit = (event: ServiceEvent) => void
 
 /** What is known of a request when something goes wrong with it. */
@@ -87,7 +90,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
       } catch (error) {
         const failed = toNodeError(error)
         // what was read before it failed may show in how it failed, and another node may have said how
-        const taken = failed.isTold ? takeHeard(context, operation, input) : keepTaint(context)
+        const taken = failed.isTold ? takeHeard(context, operation, input, REFUSAL) : keepTaint(context)
         const reason = await taken.then(() => failed, toNodeError)
         // what a lease takes nothing of was not shown
         if (reason === failed) context.keepReads()
@@ -101,9 +104,17 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
   }
 }
 
-/** @throws DENIED where the lease takes nothing from outside */
-async function takeHeard(context: Context, { hears }: Operation, input: unknown): Promise<void> {
-  const place = hears?.(input as never, context)
+/**
+ * @param otherwise what was heard where the operation names nobody whom it hears
+ * @throws DENIED where the lease takes nothing from outside
+ */
+async function takeHeard(
+  context: Context,
+  { hears }: Operation,
+  input: unknown,
+  otherwise?: typeof REFUSAL,
+): Promise<void> {
+  const place = hears?.(input as never, context) ?? otherwise
   if (place !== undefined) context.outside.push(heard(context, place))
   await keepTaint(context)
 }

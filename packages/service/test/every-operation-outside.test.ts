@@ -26,11 +26,13 @@ const PLANTED = {
   xocard: 'gate.show',
   xosaid: 'authority.distribute',
   xoerror: 'agents.send',
+  xorefusal: 'sync.run',
 } as const
 
 type Plants = {
   readonly note: string
   readonly evil: KeyPair
+  readonly grim: KeyPair
   readonly task: string
   readonly foreignTask: string
   readonly grant: string
@@ -55,6 +57,21 @@ const talking: Service = {
   close: async () => undefined,
 }
 
+const refuse = async (): Promise<never> => {
+  throw new NodeError('DENIED', { reason: 'xorefusal' })
+}
+
+/** A peer that refuses whatever it is asked, in words of its own. */
+const refusing: Service = {
+  ...talking,
+  perform: refuse,
+  // eslint-disable-next-line require-yield
+  open: async function* () {
+    await refuse()
+  },
+  attend: refuse,
+}
+
 const parrot = (text: string) => [
   process.execPath,
   '-e',
@@ -63,8 +80,9 @@ const parrot = (text: string) => [
 
 async function plant(world: World): Promise<Plants> {
   const { house, friend, network } = world
-  const evil = createKeyPair()
+  const [evil, grim] = [createKeyPair(), createKeyPair()]
   network.join(evil.did, talking)
+  network.join(grim.did, refusing)
   const note = await remember(world, 'xonote', 'public:external')
   // written by a session that has read from outside
   const tainted = await session(world)
@@ -115,26 +133,29 @@ async function plant(world: World): Promise<Plants> {
   const commit = getRef(house.store.view(), house.home, 'runs/x')?.commit ?? ''
   const run = (await house.records()).findLast(({ effect }) => effect['reason'] === 'xoreason')?.run ?? ''
   await friend.idle()
-  return { note, evil, task, foreignTask, grant: hash, card: card.id, commit, run }
+  return { note, evil, grim, task, foreignTask, grant: hash, card: card.id, commit, run }
 }
 
 /** What each operation is asked besides what its row asks. */
 const tries = (
   { house, friend }: World,
-  { note, evil, foreignTask, grant, card, commit, run }: Plants,
+  { note, evil, grim, foreignTask, grant, card, commit, run }: Plants,
 ): Readonly<Record<string, readonly object[]>> => {
-  const [there, bad] = [
+  const [there, bad, sullen] = [
     { agent: 'parrot', did: friend.key.did },
     { agent: 'x', did: evil.did },
+    { agent: 'x', did: grim.did },
   ]
   const message = () => messageOf('show')
   const ofTask = [
     { ...there, params: { id: foreignTask } },
     { ...bad, params: { id: foreignTask } },
+    { ...sullen, params: { id: foreignTask } },
   ]
   const says = () => [
     { ...there, params: { message: message() } },
     { ...bad, params: { message: message() } },
+    { ...sullen, params: { message: message() } },
   ]
   return {
     'files.list': [{ branch: 'runs/x' }, { branch: 'runs/y' }],
@@ -153,7 +174,7 @@ const tries = (
     'memory.list': [{}, { include_deleted: true }],
     'memory.delete': [{ id: note }],
     'memory.restore': [{ id: note }],
-    'agents.card': [there, bad],
+    'agents.card': [there, bad, sullen],
     'agents.find': [{ did: friend.key.did }, { capability: 'xocapability' }, {}],
     'agents.send': says(),
     'agents.stream': says(),
@@ -165,12 +186,14 @@ const tries = (
     'agents.cancelTask': ofTask,
     'agents.subscribe': ofTask,
     'authority.pass': [{ grant, to: { name: 'next', did: createKeyPair().did } }],
-    'authority.distribute': [{ did: evil.did, chain: [grantOf(house)] }],
-    'keys.tell': [{ did: evil.did, statement: {} }],
-    'sync.run': [{ did: evil.did }],
+    'authority.distribute': [evil, grim].map(({ did }) => ({ did, chain: [grantOf(house)] })),
+    'keys.tell': [evil, grim].map(({ did }) => ({ did, statement: {} })),
+    'sync.run': [evil, grim].map(({ did }) => ({ did })),
+    'peers.dial': [{ address: `/ip4/127.0.0.1/tcp/1/p2p/${grim.peerId}` }],
     'handoff.offer': [
       { ...there, text: 'show' },
       { ...bad, text: 'show' },
+      { ...sullen, text: 'show' },
     ],
     'record.explain': [{ commit }],
     'record.explainRun': [{ run }],
