@@ -15,7 +15,7 @@ export {
 } from './record.ts'
 export type { AgentEvent, AgentResult, Usage } from './output.ts'
 export { createReply, endedUpdate, failureUpdate } from './reply.ts'
-export { readRequest, type Request } from './request.ts'
+export { questionOf, readRequest, type Request } from './request.ts'
 export { listReceived } from './inbox.ts'
 export { TASKS_SEND, toTasksSend } from './tasks-send.ts'
 export { hasEnded, type Owner } from './task-log.ts'

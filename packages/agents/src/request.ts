@@ -28,6 +28,20 @@ const REQUEST: Shape = {
 }
 
 const SENDING = new Set(['SendMessage', 'SendStreamingMessage'])
+const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
+  GetTask: ['id', 'historyLength', 'tenant'],
+  ListTasks: [
+    'contextId',
+    'historyLength',
+    'includeArtifacts',
+    'pageSize',
+    'pageToken',
+    'status',
+    'statusTimestampAfter',
+    'tenant',
+  ],
+  SubscribeToTask: ['id', 'tenant'],
+}
 const NAMING = new Set(['GetTask', 'CancelTask', 'SubscribeToTask'])
 
 /**
@@ -44,6 +58,17 @@ export function readRequest(body: Request, now: number): Request {
   if (SENDING.has(method)) checkSend(params)
   if (NAMING.has(method) && (typeof params['id'] !== 'string' || params['id'] === '')) wrong('/id', 'is required')
   return { method, params }
+}
+
+/**
+ * A question about tasks as it goes on to another node: the members that A2A knows and no others, so that it carries
+ * nothing else out. Whatever is no question comes back as it is.
+ */
+export function questionOf(body: Request): Request {
+  const asked = QUESTIONS[body.method]
+  if (asked === undefined) return body
+  const told = Object.entries(camel(body.params, REQUEST)).filter(([member]) => asked.includes(member))
+  return { method: body.method, params: Object.fromEntries(told) }
 }
 
 function checkSend({ message, configuration }: JsonObject): void {

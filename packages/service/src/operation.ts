@@ -98,8 +98,11 @@ export type Operation = {
   needs?(input: never, parts: Parts): LeaseRequest
   /** It is a write, and its answer shows what was there before: that is counted as read. */
   readonly shows?: true
-  /** It is no read and only looks all the same: it goes on where nothing may be changed or sent. */
-  readonly looks?: true
+  /**
+   * Does it only look here, for this input? Then it goes on where nothing may be changed or sent. Absent: a read does, and
+   * nothing else. What asks other nodes never does: a question carries words.
+   */
+  looks?(input: never, parts: Parts): boolean
   /** It is done while the record is held. */
   readonly evenHeld?: true
   /**
@@ -115,8 +118,12 @@ export type Operation = {
 )
 
 /** Does it leave everything as it is, here and elsewhere? */
-export const onlyLooks = ({ kind, looks }: Pick<Operation, 'kind' | 'looks'>): boolean =>
-  kind === 'read' || looks === true
+export const onlyLooks = ({ kind, looks }: Pick<Operation, 'kind' | 'looks'>, input: unknown, parts: Parts): boolean =>
+  looks?.(input as never, parts) ?? kind === 'read'
+
+/** Is what an input speaks of on this node? */
+export const isHere = ({ did }: { readonly did?: string }, { key }: Pick<Parts, 'key'>): boolean =>
+  did === undefined || did === key.did
 
 /** The home an input speaks of, or the node's own. */
 export const homeOf = (input: { readonly home?: string | undefined }, parts: Pick<Parts, 'identity'>): string =>

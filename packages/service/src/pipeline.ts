@@ -71,7 +71,7 @@ export function createPipeline(parts: Parts, folding: Folding, emit: Emit, chain
         principal = identify({ ...parts, chains }, caller, operation, input)
         run = principal.chain.at(-1)?.delegation.task ?? run
         authorize(parts, principal, operation, input)
-        checkActing(parts, operation, run)
+        checkActing(parts, operation, input, run)
         await chargeCall({ ...parts, principal }, operation, input)
       } catch (error) {
         const reason = toNodeError(error)

@@ -8,13 +8,27 @@ import { LEASED, refused, unlike, wrong } from './every-operation-checks.ts'
 import { EVERYTHING, ask, changed, contentOf, createWorld, session, type World } from './every-operation-rig.ts'
 import type { Row } from './every-operation-rows.ts'
 
-/** These answer without changing anything here or telling anybody anything. */
-const ASKING = ['agents.getTask', 'agents.listTasks', 'agents.find', 'peers.dial', 'agents.subscribe']
+/** As their rows ask them, these look at tasks of this node: nothing is changed, and nobody is told anything. */
+const ASKING = ['agents.getTask', 'agents.listTasks', 'agents.subscribe']
 
 const changes = ({ operation, kind }: Row): boolean =>
   operation === 'files.export' ||
   operation === 'agents.stream' ||
   (!ASKING.includes(operation) && kind !== 'read' && kind !== 'stream')
+
+/** Questions that go out to others, and what each would carry. */
+const questions = ({ friend }: World): readonly (readonly [string, object])[] => {
+  const there = { agent: 'clerk', did: friend.key.did }
+  return [
+    ['agents.getTask', { ...there, params: { id: 'xoword' } }],
+    ['agents.listTasks', { ...there, params: { contextId: 'xoword' } }],
+    ['agents.subscribe', { ...there, params: { id: 'xoword' } }],
+    ['agents.card', { ...there, agent: 'xoword' }],
+    ['agents.find', { did: friend.key.did }],
+    ['agents.find', { capability: 'xoword' }],
+    ['peers.dial', { address: '/dns4/xoword.example/tcp/1' }],
+  ]
+}
 
 /** A run that may do everything, and the moment from which nobody confirms what it rests on. */
 async function runIn({ house }: World) {
@@ -42,12 +56,21 @@ describe('L1.3 a run whose right nobody has confirmed lately', () => {
         const { caller, goStale } = await runIn(world)
         const input = await row.input(world, caller)
         goStale()
-        const said = world.network.heard.length
+        const said = world.network.sent.length
         const told = unlike(await refused(world, { ...row, input: () => input }, caller), 'GRANT_INVALID')
-        return world.network.heard.length === said ? told : `${told} something was sent`
+        return world.network.sent.length === said ? told : `${told} something was sent`
       },
     )
     expect(found).toEqual([])
+  })
+
+  test('L1.3 asks nobody anything', async () => {
+    const world = await createWorld()
+    const { caller, goStale } = await runIn(world)
+    goStale()
+    for (const [operation, input] of questions(world))
+      expect([operation, (await ask(world, caller, operation, input)).code]).toEqual([operation, 'GRANT_INVALID'])
+    expect(world.network.sent).toEqual([])
   })
 
   test('L1.3 goes on looking', async () => {
@@ -90,15 +113,54 @@ describe('L1.6 while the record is held', () => {
     const records = (await world.house.records()).length
     const found: string[] = []
     for (const { row, caller, input, says } of prepared) {
-      const [before, said] = [await contentOf(world), world.network.heard.length]
+      const [before, said] = [await contentOf(world), world.network.sent.length]
       const { code } = await ask(world, caller, row.operation, input, says)
       const wanted = changes(row) ? 'RECORD_HELD' : row.code
       const left = changed(before, await contentOf(world)).filter((one) => !one.startsWith('aj/'))
-      const isSent = world.network.heard.length !== said && changes(row)
+      const isSent = world.network.sent.length !== said && changes(row)
       if (code !== wanted || left.length > 0 || isSent)
         found.push(`${row.operation}: ${code} instead of ${wanted}, left: ${left.join(' ')}${isSent ? ', sent' : ''}`)
     }
     expect(found).toEqual([])
     expect((await world.house.records()).length).toBe(records)
+  })
+
+  test('L1.6 nobody is asked anything', async () => {
+    const world = await createWorld()
+    await hold(world)
+    for (const [operation, input] of questions(world))
+      expect([operation, (await ask(world, world.house.owning, operation, input)).code]).toEqual([
+        operation,
+        'RECORD_HELD',
+      ])
+    expect(world.network.sent).toEqual([])
+  })
+})
+
+describe('L1.5 a question that goes out', () => {
+  const asking = (world: World) => questions(world).filter(([, input]) => 'agent' in input)
+
+  test('L1.5 is in the record before it is answered, and carries what it must and nothing else', async () => {
+    const world = await createWorld()
+    const { house, friend } = world
+    const caller = await session(world)
+    for (const [operation, input] of asking(world)) {
+      const size = (await house.records()).length
+      const params = 'params' in input ? { params: { ...(input.params as object), metadata: { a: 'xosecret' } } } : {}
+      await ask(world, caller, operation, { ...input, ...params })
+      const [entry] = (await house.records()).slice(size)
+      expect(entry).toMatchObject({ operation, outcome: 'done', effect: { to: friend.key.did } })
+    }
+    const sent = world.network.sent.map(({ text }) => text)
+    expect(sent.filter((text) => text.includes('xoword'))).toHaveLength(asking(world).length)
+    expect(sent.filter((text) => text.includes('xosecret'))).toEqual([])
+  })
+
+  test('L1.2 takes the right to send', async () => {
+    const world = await createWorld()
+    const caller = await session(world, { actions: ['list', 'read'], capabilities: [] })
+    for (const [operation, input] of questions(world))
+      expect([operation, (await ask(world, caller, operation, input)).code]).toEqual([operation, 'SCOPE_EXCEEDED'])
+    expect(world.network.sent).toEqual([])
   })
 })

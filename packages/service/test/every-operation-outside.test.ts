@@ -197,7 +197,7 @@ const tries = (
     ],
     'record.explain': [{ commit }],
     'record.explainRun': [{ run }],
-    'record.tail': [{ limit: 200 }],
+    'record.tail': [{ after: 0, limit: 200 }],
     'gate.show': [{ card }],
     'git.fetch': [{ wants: [commit], done: true }],
   }

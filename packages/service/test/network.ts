@@ -16,6 +16,8 @@ export type Network = {
   readonly published: AgentRecord[]
   /** texts that crossed a session, with who said them */
   readonly heard: { readonly from: string; readonly text: string }[]
+  /** whatever went out of a node, whether anybody was there to hear it: sessions, envelopes, cards, searches, dials */
+  readonly sent: { readonly from: string; readonly text: string }[]
   /** dids that can not be reached */
   readonly away: Set<string>
   /** somebody can be reached again: everybody hears that it has come, and it hears of them */
@@ -26,6 +28,7 @@ export function createNetwork(): Network {
   const services = new Map<string, Service>()
   const published: AgentRecord[] = []
   const heard: { from: string; text: string }[] = []
+  const sent: { from: string; text: string }[] = []
   const away = new Set<string>()
   const heeding = new Map<string, Set<(did: string) => void>>()
   const tellOf = (did: string, who: string) => {
@@ -42,6 +45,7 @@ export function createNetwork(): Network {
   return {
     published,
     heard,
+    sent,
     away,
     back: (did) => {
       away.delete(did)
@@ -49,47 +53,63 @@ export function createNetwork(): Network {
       for (const other of services.keys()) if (other !== did) tellOf(did, other)
     },
     join: (did, service) => void services.set(did, service),
-    peersOf: ({ did, peerId }) => ({
-      addresses: () => [`/ip4/127.0.0.1/tcp/1/p2p/${peerId}`],
-      list: async () =>
-        [...services.keys()]
-          .filter((other) => other !== did)
-          .map((other) => ({ did: other, peerId: '', addresses: [], connected: true })),
-      dial: async () => Promise.reject(new NodeError('PEER_UNREACHABLE')),
-      request: async function* (envelope) {
-        const target = reach(did, envelope.to)
-        const sent: unknown = JSON.parse(canonicalize(envelope))
-        try {
-          for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
-            yield reply as EnvelopeReply
-        } catch (error) {
-          throw told(error)
-        }
-      },
-      card: async (to, agent) =>
-        reach(did, to)
-          .perform(caller(did), 'agents.card', { agent })
-          .catch((error: unknown) => {
+    peersOf: ({ did, peerId }) => {
+      const send = (what: object) => void sent.push({ from: did, text: canonicalize(what) })
+      return {
+        addresses: () => [`/ip4/127.0.0.1/tcp/1/p2p/${peerId}`],
+        list: async () =>
+          [...services.keys()]
+            .filter((other) => other !== did)
+            .map((other) => ({ did: other, peerId: '', addresses: [], connected: true })),
+        dial: async (address) => {
+          send({ dial: address })
+          throw new NodeError('PEER_UNREACHABLE')
+        },
+        request: async function* (envelope) {
+          send(envelope)
+          const target = reach(did, envelope.to)
+          const sent: unknown = JSON.parse(canonicalize(envelope))
+          try {
+            for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
+              yield reply as EnvelopeReply
+          } catch (error) {
             throw told(error)
-          }),
-      findRecord: async (to) => published.findLast((record) => record.did === to),
-      findProviders: async (capability) => published.filter((record) => record.capabilities.includes(capability)),
-      publish: async (record) => void published.push(record),
-      onConnect: (listener) => {
-        const listeners = heeding.get(did) ?? new Set()
-        heeding.set(did, listeners.add(listener))
-        return () => listeners.delete(listener)
-      },
-      session: async (to, kind, input) => {
-        const target = reach(did, to)
-        const { mine, theirs } = createPorts(did, to, heard)
-        void target.attend(caller(did), OPERATIONS[kind], input, theirs).then(
-          () => theirs.close(),
-          (error: unknown) => mine.broken(toNodeError(error)),
-        )
-        return mine
-      },
-    }),
+          }
+        },
+        card: async (to, agent) => {
+          send({ card: agent, to })
+          return reach(did, to)
+            .perform(caller(did), 'agents.card', { agent })
+            .catch((error: unknown) => {
+              throw told(error)
+            })
+        },
+        findRecord: async (to) => {
+          send({ find: to })
+          return published.findLast((record) => record.did === to)
+        },
+        findProviders: async (capability) => {
+          send({ find: capability })
+          return published.filter((record) => record.capabilities.includes(capability))
+        },
+        publish: async (record) => void published.push(record),
+        onConnect: (listener) => {
+          const listeners = heeding.get(did) ?? new Set()
+          heeding.set(did, listeners.add(listener))
+          return () => listeners.delete(listener)
+        },
+        session: async (to, kind, input) => {
+          send({ session: kind, to, input })
+          const target = reach(did, to)
+          const { mine, theirs } = createPorts(did, to, heard)
+          void target.attend(caller(did), OPERATIONS[kind], input, theirs).then(
+            () => theirs.close(),
+            (error: unknown) => mine.broken(toNodeError(error)),
+          )
+          return mine
+        },
+      }
+    },
   }
 }
 

@@ -4,7 +4,7 @@ import { createEnvelope, readRequest, type JsonObject, type Request } from '@csb
 import { findGrant, payloadDigest, signAuthority, type Claim, type Rank } from '@csb/authority'
 import { refreshStatuses, statusesFor } from '../revocation/freshness.ts'
 import { showing } from '../revocation/spreading.ts'
-import type { Context } from '../operation.ts'
+import type { Context, Effect } from '../operation.ts'
 
 /** A blocking message may take as long as an agent commonly does. */
 const ENVELOPE_MS = 10 * 60_000
@@ -27,7 +27,7 @@ export type Outbound = {
 export async function* sendOut(context: Context, outbound: Outbound): AsyncGenerator<unknown> {
   const request = readRequest(outbound.body, context.clock.now())
   const envelope = await envelopeOf(context, outbound, request)
-  if (isMessage(request)) await note(context, outbound, envelope.id)
+  await note(context, outbound, envelope.id)
   for await (const reply of context.peers.request(envelope, {
     signal: deadline(LIMITS.agentTimeoutMaxMs, context.signal),
   })) {
@@ -43,15 +43,26 @@ export async function askOut(context: Context, outbound: Outbound): Promise<unkn
   return fail('PEER_MISBEHAVED', { reason: 'no answer' })
 }
 
-const isMessage = ({ method }: Request): boolean => method === 'SendMessage' || method === 'SendStreamingMessage'
-
-/** Before it leaves, since what happens there may be done although no answer comes: to whom, by which delegation. */
-async function note(context: Context, { did, agent, body, delegation }: Outbound, envelope: string): Promise<void> {
-  await context.write(
+/**
+ * Record that another node is asked, before anything leaves: what happens there may be done although no answer comes, and
+ * a question is words that go out.
+ * @param effect to whom and by what; no content
+ * @clause L1.5
+ */
+export const noteAsked = (context: Context, effect: Effect & { readonly to: string }): Promise<void> =>
+  context.write(
     () => undefined,
-    () => ({ method: body.method, to: did, agent, envelope, ...(delegation === undefined ? {} : { delegation }) }),
+    () => effect,
   )
-}
+
+const note = (context: Context, { did, agent, body, delegation }: Outbound, envelope: string): Promise<void> =>
+  noteAsked(context, {
+    method: body.method,
+    to: did,
+    agent,
+    envelope,
+    ...(delegation === undefined ? {} : { delegation }),
+  })
 
 async function envelopeOf(context: Context, outbound: Outbound, request: Request): Promise<Envelope> {
   const { clock, key } = context

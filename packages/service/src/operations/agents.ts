@@ -15,12 +15,15 @@ import {
 } from '@csb/agents'
 import { trusted } from '@csb/authority'
 import { publishRecord } from '../messages/directory.ts'
+import { noteAsked } from '../messages/outbound.ts'
 import { checkClean } from '../session/minting.ts'
 import { heard } from '../session/taint.ts'
 import { isSession } from '../session/session.ts'
 import {
   EVERYWHERE,
+  checkReach,
   homeOf,
+  isHere,
   locationOf,
   reaches,
   ruling,
@@ -33,6 +36,11 @@ const doing = (action: 'list' | 'send' | 'read') => (_input: unknown, parts: Par
   location: locationOf(parts, homeOf({}, parts)),
   action,
 })
+
+type Finding = { readonly did?: string; readonly capability?: string; readonly limit?: number }
+
+/** What other nodes announced is known here; a did and a capability are looked for in the network. */
+const isKnownHere = ({ did, capability }: Finding): boolean => did === undefined && capability === undefined
 
 /** The signed card of an agent here. */
 export function cardOf(context: Pick<Context, 'view' | 'identity' | 'key' | 'httpUrl'>, id: string) {
@@ -107,26 +115,29 @@ export const agentOperations: readonly Operation[] = [
     input: 'AgentsCard',
     kind: 'read',
     open: 'nobody',
-    hears: ({ did, agent = '' }: { agent?: string; did?: string }, parts: Parts) =>
-      did === undefined || did === parts.key.did ? undefined : `card of ${agent} at ${did}`,
-    run: async (context: Context, input: { agent?: string; did?: string; relay?: boolean }) => {
-      if (input.did === undefined || input.did === context.key.did)
-        return cardOf(context, await agentOrFirst(context, input.agent))
+    looks: isHere,
+    hears: (input: { agent?: string; did?: string }, parts: Parts) =>
+      isHere(input, parts) ? undefined : `card of ${input.agent ?? ''} at ${input.did}`,
+    run: async (context: Context, { did, agent = '', relay }: { agent?: string; did?: string; relay?: boolean }) => {
+      if (did === undefined || isHere({ did }, context)) return cardOf(context, await agentOrFirst(context, agent))
       // a stranger's request must not make this node dial
       if (context.principal.lease === null) fail('LEASE_REQUIRED', { operation: 'agents.card' })
-      const card = await foreignCard(context, input.did, input.agent ?? '')
-      return input.relay === true ? relayed(context, card, input.did, input.agent ?? '') : card
+      // the name of the agent goes out, and may be any word
+      checkReach(context, doing('send')({}, context))
+      await noteAsked(context, { to: did, agent })
+      const card = await foreignCard(context, did, agent)
+      return relay === true ? relayed(context, card, did, agent) : card
     },
   },
   {
     name: 'agents.find',
     input: 'AgentsFind',
     kind: 'call',
-    looks: true,
+    looks: (input: Finding) => isKnownHere(input),
     open: 'lease',
     needs: doing('send'),
     hears: () => 'what other nodes say of themselves',
-    run: async (context: Context, input: { did?: string; capability?: string; limit?: number }) => {
+    run: async (context: Context, input: Finding) => {
       const { peers, signal, view, clock } = context
       if (input.did !== undefined) {
         const record = await peers.findRecord(input.did, { signal })

@@ -81,7 +81,7 @@ export const gitOperations: readonly Operation[] = [
     name: 'git.fetch',
     input: 'GitFetch',
     kind: 'stream',
-    looks: true,
+    looks: () => true,
     open: 'lease',
     needs: reading('read'),
     run: (context: Context, input: Fetch) => fetchPack(context, homeOf(input, context), input),

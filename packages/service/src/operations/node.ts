@@ -56,7 +56,6 @@ export const nodeOperations: readonly Operation[] = [
     name: 'peers.dial',
     input: 'PeersDial',
     kind: 'call',
-    looks: true,
     open: 'lease',
     needs: doing('send'),
     run: async ({ peers, signal }: Context, input: { address: string }) => ({

@@ -1,10 +1,10 @@
 /** A2A operations: send, stream, get, list, cancel, subscribe, for agents here and elsewhere; and inbound envelopes. */
-import { TASKS_SEND, checkEnvelope, readRequest, type JsonObject } from '@csb/agents'
+import { TASKS_SEND, checkEnvelope, questionOf, readRequest, type JsonObject } from '@csb/agents'
 import type { Rank } from '@csb/authority'
 import type { Envelope } from '@csb/core'
 import { answer, answerStream, isStreaming } from '../messages/answers.ts'
 import type { Arrival } from '../messages/messages.ts'
-import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
+import { homeOf, isHere, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { askOut, sendOut, type Outbound } from '../messages/outbound.ts'
 import type { EnvelopeReply } from '../peers.ts'
 import { takeInAnswer } from '../session/told.ts'
@@ -27,8 +27,6 @@ const sending = (input: Partial<Addressed>, parts: Parts) => ({
     : { capability: 'C' as const }),
 })
 
-const isHere = (input: Addressed, parts: Parts): boolean => input.did === undefined || input.did === parts.key.did
-
 function arrivalOf(context: Context, input: Addressed, method: string): Arrival {
   const body = { method, params: input.params }
   const request = readRequest(body, context.clock.now())
@@ -40,7 +38,7 @@ function outboundOf(input: Addressed, method: string): Outbound {
   return {
     did,
     agent,
-    body: { method, params },
+    body: questionOf({ method, params }),
     ...(delegation === undefined ? {} : { delegation }),
     ...(level === undefined ? {} : { level }),
     ...(scope === undefined ? {} : { scope }),
@@ -51,9 +49,9 @@ function outboundOf(input: Addressed, method: string): Outbound {
 const hearing = (input: Addressed, parts: Parts): string | undefined =>
   isHere(input, parts) ? undefined : `answer of ${input.agent} at ${input.did}`
 
-const LOOKS = { looks: true } as const
+const LOOKS = { looks: isHere } as const
 
-const unary = (name: string, method: string, input: string, more: { readonly looks?: true } = {}): Operation => ({
+const unary = (name: string, method: string, input: string, more: Pick<Operation, 'looks'> = {}): Operation => ({
   ...more,
   name,
   input,
@@ -67,7 +65,7 @@ const unary = (name: string, method: string, input: string, more: { readonly loo
   },
 })
 
-const streaming = (name: string, method: string, input: string, more: { readonly looks?: true } = {}): Operation => ({
+const streaming = (name: string, method: string, input: string, more: Pick<Operation, 'looks'> = {}): Operation => ({
   ...more,
   name,
   input,

@@ -119,10 +119,10 @@ function checkOpen(view: View, chain: Principal['chain']): string | null {
  * @throws GRANT_INVALID `{reason}`, LEASE_EXPIRED, LEASE_REVOKED, RECORD_HELD
  * @clause L1.3, L1.6
  */
-export function checkActing({ runs, store }: Pick<Parts, 'runs' | 'store'>, operation: Operation, run: string): void {
-  if (onlyLooks(operation)) return
-  if (operation.evenHeld !== true) checkNotHeld(store.view())
-  runs.active.get(run)?.checkWriting()
+export function checkActing(parts: Parts, operation: Operation, input: unknown, run: string): void {
+  if (onlyLooks(operation, input, parts)) return
+  if (operation.evenHeld !== true) checkNotHeld(parts.store.view())
+  parts.runs.active.get(run)?.checkWriting()
 }
 
 /**
@@ -130,7 +130,7 @@ export function checkActing({ runs, store }: Pick<Parts, 'runs' | 'store'>, oper
  * @clause L1.3
  */
 function isLooking(parts: Parts, operation: Operation, input: unknown): boolean {
-  if (!onlyLooks(operation)) return false
+  if (!onlyLooks(operation, input, parts)) return false
   const action = operation.needs?.(input as never, parts).action
   return action === 'read' || action === 'list'
 }
