@@ -3,7 +3,7 @@
  * is void by that. A recovery stands in the place of the change it beats, so there is one line, whatever came first.
  * @clause L1.3
  */
-import { canonicalize, documentHash, type Grant, type KeyStatement } from '@csb/core'
+import { canonicalize, documentHash, fail, type Grant, type KeyStatement } from '@csb/core'
 import { key, prefix, tail, type View } from '@csb/store'
 import { trusted } from './trust.ts'
 
@@ -15,7 +15,10 @@ export type Recovered = Extract<KeyStatement, { recovered: unknown }>
 /** One key follows another. */
 export type Step = { readonly old: string; readonly new: string; readonly effective_at: number; readonly seq: number }
 
-/** Keys that may follow one after another; a circle ends there. So do recovery keys. */
+/**
+ * Steps by which keys lead to the last one of an owner, and replacements of a recovery key: nobody changes keys so often,
+ * and whoever has one of them could write without end.
+ */
 export const MOST_CHANGES = 64
 
 /** The step that a change or a recovery says; undefined for other statements. */
@@ -33,15 +36,33 @@ export function subjectOf(statement: KeyStatement): string {
 /** How a recovery key is named before it is shown: nobody finds the key by it. */
 export const recoveryDigest = (did: string): string => documentHash('recovery', { recovery_key: did })
 
-/** The digest of the recovery key that stands in the place of that one: itself, where none replaced it. */
-export function standingFor(view: View, digest: string): string {
-  let standing = digest
-  for (let count = 0; count < MOST_CHANGES; count++) {
-    const next = replacedBy(view, standing)?.recovery.digest
-    if (next === undefined) break
-    standing = next
+/** What put one recovery key after another in the place of the one with that digest; a circle ends where it closes. */
+export function replacementsOf(view: View, digest: string): readonly Recovery[] {
+  const found = new Map<string, Recovery>()
+  for (let at = digest; !found.has(at);) {
+    const statement = replacedBy(view, at)
+    if (statement === undefined) break
+    found.set(at, statement)
+    at = statement.recovery.digest
   }
-  return standing
+  return [...found.values()]
+}
+
+/** The digest of the recovery key that stands in the place of that one: itself, where none replaced it. */
+export const standingFor = (view: View, digest: string): string =>
+  replacementsOf(view, digest).at(-1)?.recovery.digest ?? digest
+
+/** Digests of the recovery keys that the one with that digest took the place of, and that one: by whatever ways. */
+export async function replacedUntil(view: View, digest: string): Promise<ReadonlySet<string>> {
+  const before = new Map<string, string[]>()
+  for await (const [fullKey] of view.range({ prefix: prefix('keyStatement') })) {
+    const [old = '', kind] = tail(fullKey, 'keyStatement').split('/')
+    const to = kind === 'replaced' ? replacedBy(view, old)?.recovery.digest : undefined
+    if (to !== undefined) before.set(to, [...(before.get(to) ?? []), old])
+  }
+  const found = new Set([digest])
+  for (const one of found) for (const old of before.get(one) ?? []) found.add(old)
+  return found
 }
 
 /** Digest of the key by which that one can be recovered; undefined where none was published. */
@@ -79,13 +100,33 @@ export const keysSince = (view: View, did: string): readonly string[] => [did, .
 /** A key and those that it followed, the latest first. */
 export function keysUntil(view: View, did: string): readonly [string, ...string[]] {
   const found: [string, ...string[]] = [did]
+  const known = new Set<string>(found)
   for (const one of found)
     for (const old of precedingOf(view, one)) {
       // a recovery may have led elsewhere since
-      const isBefore = stepFrom(view, old)?.new === one && !found.includes(old)
-      if (isBefore && found.length <= MOST_CHANGES) found.push(old)
+      if (stepFrom(view, old)?.new !== one || known.has(old)) continue
+      known.add(old)
+      found.push(old)
     }
   return found
+}
+
+/**
+ * May that step be taken in? All keys that lead to one last key are counted, by whatever ways, as each is a row for ever
+ * and what the first is trusted for goes along to the last. A recovery that leads to a key of which nothing was said is
+ * let through where the line is full: a thief could fill it, before the stolen key or behind it, and bar the way back.
+ * @throws CONFLICT where it would be a circle, or more than {@link MOST_CHANGES} steps
+ * @clause L1.3
+ */
+export function checkStep(view: View, { old, new: next }: Step, isRecovery: boolean): void {
+  // a circle would have no last key
+  if (isKeyOf(view, next, old)) fail('CONFLICT', { reason: 'that key was there before', key: next })
+  const last = currentKey(view, next)
+  const keys = new Set([...keysUntil(view, old), ...keysUntil(view, last), next, last])
+  const most = isRecovery && isNew(view, next) ? MOST_CHANGES + 1 : MOST_CHANGES
+  const preceding = precedingOf(view, next)
+  if (keys.size - 1 > most || (!preceding.includes(old) && preceding.length >= MOST_CHANGES))
+    fail('CONFLICT', { reason: 'too many keys', key: old, mostChanges: MOST_CHANGES })
 }
 
 /** Dids of keys that were said to be followed by that one. */
@@ -110,11 +151,7 @@ export const isTrustedOwner = (view: View, did: string): boolean =>
 export function statementsOn(view: View, did: string): readonly KeyStatement[] {
   const own = recoveryAt(view, did)
   const said: KeyStatement[] = own?.recovery.key === did ? [own] : []
-  for (let next = own?.recovery.digest; next !== undefined && said.length < MOST_CHANGES;) {
-    const statement: Recovery | undefined = replacedBy(view, next)
-    if (statement !== undefined && statement !== own) said.push(statement)
-    next = statement?.recovery.digest
-  }
+  if (own !== undefined) said.push(...replacementsOf(view, own.recovery.digest))
   return inOrder([...said, ...[changeAt(view, did)].filter((one) => one !== undefined), ...compromisesOf(view, did)])
 }
 
@@ -136,20 +173,29 @@ export async function listKeyStatements(view: View): Promise<KeyStatement[]> {
 export function inOrder(statements: readonly KeyStatement[]): KeyStatement[] {
   const texts = new Map(statements.map((one) => [canonicalize(one), one]))
   const each = [...texts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
-  const steps = each.flatMap((one) => stepOf(one) ?? [])
+  const stepTo = firstOf(
+    each.flatMap((one) => stepOf(one) ?? []),
+    (step) => step.new,
+  )
   const depthOf = (did: string, count = 0): number => {
-    const step = count > MOST_CHANGES ? undefined : steps.find((one) => one.new === did)
+    const step = count > MOST_CHANGES ? undefined : stepTo.get(did)
     return step === undefined ? 0 : 1 + depthOf(step.old, count + 1)
   }
-  const recoveries = each.filter((one) => 'recovery' in one)
+  const recoveryFor = firstOf(
+    each.filter((one) => 'recovery' in one),
+    ({ recovery }) => recovery.digest,
+  )
   const placeOf = ({ recovery: { replaces } }: Recovery, count = 0): number => {
-    const digest = replaces === undefined ? undefined : recoveryDigest(replaces)
-    const before = recoveries.find(({ recovery }) => recovery.digest === digest)
+    const before = replaces === undefined ? undefined : recoveryFor.get(recoveryDigest(replaces))
     return before === undefined || count > MOST_CHANGES ? 0 : 1 + placeOf(before, count + 1)
   }
   const ranked = each.map((one) => ({ one, rank: rankOf(one, depthOf(subjectOf(one)), placeOf) }))
   return ranked.toSorted((a, b) => a.rank - b.rank).map(({ one }) => one)
 }
+
+/** By name, the first that has it. */
+const firstOf = <T>(items: readonly T[], nameOf: (item: T) => string): ReadonlyMap<string, T> =>
+  new Map(items.toReversed().map((item) => [nameOf(item), item]))
 
 function rankOf(statement: KeyStatement, depth: number, placeOf: (recovery: Recovery) => number): number {
   const span = 2 * MOST_CHANGES
@@ -188,11 +234,15 @@ function stepFrom(view: View, did: string): Step | undefined {
 }
 
 function followers(view: View, did: string): readonly string[] {
-  const found: string[] = []
-  let next = stepFrom(view, did)?.new
-  while (next !== undefined && found.length < MOST_CHANGES) {
-    found.push(next)
-    next = stepFrom(view, next)?.new
-  }
-  return found
+  const found = new Set<string>()
+  for (let next = stepFrom(view, did)?.new; next !== undefined && !found.has(next); next = stepFrom(view, next)?.new)
+    found.add(next)
+  return [...found]
 }
+
+/** Was nothing said of that key yet, by itself or by one that it follows? */
+const isNew = (view: View, did: string): boolean =>
+  changeAt(view, did) === undefined &&
+  recoveryAt(view, did) === undefined &&
+  precedingOf(view, did).length === 0 &&
+  compromisesOf(view, did).length === 0

@@ -13,6 +13,7 @@ import { checkSigner } from './grant.ts'
 import {
   MOST_CHANGES,
   changeAt,
+  checkStep,
   isKeyOf,
   keysSince,
   precedingOf,
@@ -20,6 +21,8 @@ import {
   recoveryDigest,
   recoveryOf,
   replacedBy,
+  replacedUntil,
+  replacementsOf,
   standingFor,
   type Recovered,
   type Recovery,
@@ -73,7 +76,7 @@ export function signRecovered({ old, next, seq, effectiveAt }: RecoveredInit, re
 }
 
 /** @throws GRANT_INVALID, CONFLICT */
-export function takeRecovery(tx: Transaction, statement: Recovery): void {
+export async function takeRecovery(tx: Transaction, statement: Recovery): Promise<void> {
   const { signature, signature_replaced: byReplaced, ...body } = statement.recovery
   const { key: did, digest, replaces } = body
   for (const signer of [did, ...(replaces === undefined ? [] : [replaces])]) checkSigner(signer)
@@ -88,7 +91,7 @@ export function takeRecovery(tx: Transaction, statement: Recovery): void {
   if (standing === undefined) {
     // whoever stole it since would come back by it
     if (changeAt(tx, did) !== undefined) fail('CONFLICT', { reason: 'that key has changed before', key: did })
-    if (before !== undefined && replacedBy(tx, before) === undefined) replace(tx, before, statement)
+    if (before !== undefined && replacedBy(tx, before) === undefined) await replace(tx, before, statement)
     tx.putJson(key('keyStatement', did, 'recovery'), statement)
     carryAlong(tx, did)
     return
@@ -97,16 +100,18 @@ export function takeRecovery(tx: Transaction, statement: Recovery): void {
   if (!isKnown || standing !== standingFor(tx, digest)) {
     if (before === undefined || standing !== before)
       fail('CONFLICT', { reason: 'another recovery key stands', key: did, digest: standing })
-    replace(tx, before, statement)
+    await replace(tx, before, statement)
   }
   // named by a key before it so far: by its own word from now on
   if (recoveryAt(tx, did)?.recovery.key !== did) tx.putJson(key('keyStatement', did, 'recovery'), statement)
 }
 
-function replace(tx: Transaction, before: string, statement: Recovery): void {
+async function replace(tx: Transaction, before: string, statement: Recovery): Promise<void> {
   const { digest } = statement.recovery
   if ([before, digest].some((one) => replacedBy(tx, one) !== undefined))
     fail('CONFLICT', { reason: 'that recovery key was replaced before', digest })
+  if ((await replacedUntil(tx, before)).size > MOST_CHANGES)
+    fail('CONFLICT', { reason: 'too many recovery keys', digest, mostChanges: MOST_CHANGES })
   tx.putJson(key('keyStatement', before, 'replaced'), statement)
 }
 
@@ -128,8 +133,7 @@ export async function takeRecovered(tx: Transaction, statement: Recovered, now: 
     if (!isBefore(body, other))
       fail('CONFLICT', { reason: 'that key was recovered before', key: body.old, to: other.new })
   }
-  // a circle would have no last key
-  if (isKeyOf(tx, body.new, body.old)) fail('CONFLICT', { reason: 'that key was there before', key: body.new })
+  checkStep(tx, body, true)
   const before = keysSince(tx, body.old)
   tx.putJson(key('keyStatement', body.old, 'change'), statement)
   const since = keysSince(tx, body.old)
@@ -147,13 +151,12 @@ export async function takeRecovered(tx: Transaction, statement: Recovered, now: 
  */
 function mayRecover(view: View, { old, new: next, recovery }: Step & { readonly recovery: string }): boolean {
   const own = recoveryDigest(recovery)
-  let digest = recoveryAt(view, old)?.recovery.digest
-  for (let count = 0; digest !== undefined && count < MOST_CHANGES; count++) {
-    const replaced: Recovery | undefined = replacedBy(view, digest)
-    if (digest === own) return replaced === undefined || isKeyOf(view, next, replaced.recovery.key)
-    digest = replaced?.recovery.digest
-  }
-  return false
+  const first = recoveryAt(view, old)?.recovery.digest
+  if (first === undefined) return false
+  const replacements = replacementsOf(view, first)
+  const at = [first, ...replacements.map((one) => one.recovery.digest)].indexOf(own)
+  const [replaced] = at < 0 ? [] : replacements.slice(at)
+  return at >= 0 && (replaced === undefined || isKeyOf(view, next, replaced.recovery.key))
 }
 
 const isBefore = (a: Step, b: Step): boolean =>
@@ -180,8 +183,7 @@ export function carryAlong(tx: Transaction, did: string): void {
   let before = did
   for (const next of keysSince(tx, did).slice(1)) {
     const preceding = precedingOf(tx, next)
-    if (!preceding.includes(before) && preceding.length < MOST_CHANGES)
-      tx.putJson(key('keyStatement', next, 'before'), [...preceding, before])
+    if (!preceding.includes(before)) tx.putJson(key('keyStatement', next, 'before'), [...preceding, before])
     const entry = trusted(tx, before)
     if (entry !== undefined && trusted(tx, next) === undefined) trust(tx, { ...entry, did: next, after: before })
     const recovery = recoveryAt(tx, before)

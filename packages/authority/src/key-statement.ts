@@ -10,7 +10,7 @@
 import { LIMITS, fail, signDocument, verifyDocument, type Grant, type KeyPair, type KeyStatement } from '@csb/core'
 import { key, prefix, tail, type Transaction } from '@csb/store'
 import { checkDocument, checkSigner } from './grant.ts'
-import { changeAt, isKeyOf, isVoid, stepOf, subjectOf, type Change, type Compromise } from './key-line.ts'
+import { changeAt, checkStep, isKeyOf, isVoid, stepOf, subjectOf, type Change, type Compromise } from './key-line.ts'
 import { carryAlong, takeRecovered, takeRecovery } from './key-recovery.ts'
 import { refuse } from './reasons.ts'
 import { noteUntoldKey } from './shown.ts'
@@ -54,7 +54,8 @@ export function signCompromise(did: string, allBefore: number, signer: KeyPair):
  * @param now ms since epoch
  * @returns the document as read
  * @throws GRANT_INVALID with `malformed`, `weak_key`, `bad_signature`, `not_yet_valid`
- * @throws CONFLICT where the key has changed to another one before, or would follow itself; where another recovery key stands
+ * @throws CONFLICT where the key has changed to another one before, would follow itself, or too many keys would lead to one;
+ *   where another recovery key stands, or too many stood before it
  * @throws DENIED where the signer of a compromise is neither the key nor one that followed it, or a recovery is not signed
  *   by the key that was named for it
  */
@@ -63,7 +64,7 @@ export async function takeKeyStatement(tx: Transaction, value: unknown, now: num
   const statement = value as KeyStatement
   if ('keychange' in statement) takeChange(tx, statement, now)
   else if ('compromise' in statement) takeCompromise(tx, statement, now)
-  else if ('recovery' in statement) takeRecovery(tx, statement)
+  else if ('recovery' in statement) await takeRecovery(tx, statement)
   else await takeRecovered(tx, statement, now)
   return statement
 }
@@ -141,8 +142,7 @@ function takeChange(tx: Transaction, statement: Change, now: number): void {
       fail('CONFLICT', { reason: 'that key has changed before', key: body.old, to: known.new })
     return
   }
-  // a circle would have no last key
-  if (isKeyOf(tx, body.new, body.old)) fail('CONFLICT', { reason: 'that key was there before', key: body.new })
+  checkStep(tx, body, false)
   tx.putJson(key('keyStatement', body.old, 'change'), statement)
   carryAlong(tx, body.old)
 }
