@@ -140,9 +140,9 @@ describe('a line of keys', () => {
   test('L1.3 of all the steps it may have is taken in by a node that knows none of it, from any order', async () => {
     const names = [named()]
     let before = recovery
-    for (const key of KEYS.slice(70, 75)) {
-      names.push(named(owner, key, before))
-      before = key
+    for (const later of KEYS.slice(70, 75)) {
+      names.push(named(owner, later, before))
+      before = later
     }
     const statements = [...names, ...line([owner, ...KEYS.slice(0, MOST)]), named(keyAt(MOST - 1), other, before)]
     await fc.assert(
@@ -162,9 +162,9 @@ describe('a recovery key', () => {
   test('L1.3 is replaced 64 times, the last one recovers, and the 65th replacement leaves nothing', async () => {
     const store = await trusting(named())
     let before = recovery
-    for (const key of KEYS.slice(0, MOST)) {
-      await take(store, named(owner, key, before))
-      before = key
+    for (const later of KEYS.slice(0, MOST)) {
+      await take(store, named(owner, later, before))
+      before = later
     }
     await refused(store, named(owner, keyAt(MOST), before), {
       code: 'CONFLICT',
