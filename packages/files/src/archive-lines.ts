@@ -91,7 +91,7 @@ function readHome(value: unknown): Home {
 }
 
 function readRef(value: unknown, { hash }: Home): { branch: string } & Ref {
-  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'], ['outside'])
+  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'], ['outside', 'words'])
   const { branch, commit, protected: isProtected, updatedAt } = fields
   const isSound =
     typeof branch === 'string' &&
@@ -105,21 +105,25 @@ function readRef(value: unknown, { hash }: Home): { branch: string } & Ref {
 }
 
 function readTag(value: unknown, { hash }: Home): { name: string } & Tag {
-  const { name, oid, commit, createdAt } = fieldsOf(value, ['name', 'oid', 'commit', 'createdAt'])
+  const fields = fieldsOf(value, ['name', 'oid', 'commit', 'createdAt'], ['words'])
+  const { name, oid, commit, createdAt } = fields
   const isSound =
     typeof name === 'string' &&
     isAllowed(() => validateBranch(name)) &&
     isOidOf(oid, hash) &&
     isOidOf(commit, hash) &&
-    isTime(createdAt)
-  return isSound ? { name, oid, commit, createdAt } : fail('MALFORMED', { reason: 'tag of an archive' })
+    isTime(createdAt) &&
+    isMark(fields)
+  return isSound
+    ? { name, oid, commit, createdAt, ...markOf(fields) }
+    : fail('MALFORMED', { reason: 'tag of an archive' })
 }
 
 const RECYCLED = ['branch', 'path', 'oid', 'mode', 'label', 'deletedAt', 'until', 'commit'] as const
 
 /** A file with its mode, or a whole branch, which has neither path nor mode and is named by its head. */
 function readRecycled(value: unknown, { hash }: Home): Recycled {
-  const fields = fieldsOf(value, RECYCLED, ['outside'])
+  const fields = fieldsOf(value, RECYCLED, ['outside', 'words'])
   const { branch, path, oid, mode, label, deletedAt, until, commit } = fields
   const known = MODES.find((one) => one === mode) ?? null
   const isWhole = path === null && mode === null && commit === oid
@@ -146,9 +150,13 @@ function readMark(value: unknown): string {
   return isSound ? mark : fail('MALFORMED', { reason: 'name of what was forgotten' })
 }
 
-/** Whether the name of a branch came from outside: said, or nothing. */
-const isMark = ({ outside }: Fields): boolean => outside === undefined || outside === true
-const markOf = ({ outside }: Fields): { readonly outside?: true } => (outside === true ? { outside } : {})
+/** Whether the name of a branch, and words of its commits, came from outside: said, or nothing. */
+const isMark = ({ outside, words }: Fields): boolean =>
+  [outside, words].every((mark) => mark === undefined || mark === true)
+const markOf = ({ outside, words }: Fields): { readonly outside?: true; readonly words?: true } => ({
+  ...(outside === true ? { outside } : {}),
+  ...(words === true ? { words } : {}),
+})
 
 /** Exactly these members, and those that need not be there. */
 function fieldsOf(value: unknown, names: readonly string[], others: readonly string[] = []): Fields {

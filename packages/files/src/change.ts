@@ -31,6 +31,8 @@ export type CommitOn = CommitWords & {
   readonly expect?: string | null
   /** who gives a new branch its name has read from outside */
   readonly outside?: boolean
+  /** who commits has read from outside */
+  readonly words?: boolean
 }
 
 export type CommitFiles = CommitOn & {
@@ -99,10 +101,12 @@ export function commitTree(
   const { expect = head } = input
   if (expect !== head) fail('CONFLICT', { home, branch, expect, head })
   const parent = head ?? resolveCommit(tx, home, input.from ?? MAIN)
+  // a new branch begins with the words that the other one holds
+  const isSpoken = head === null && getRef(tx, home, input.from ?? MAIN)?.words === true
   const before = readCommit(tx, home, parent).tree
   const tree = edit(before)
   if (tree === before) {
-    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now, outside })
+    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now, outside, words: isSpoken })
     return { commit: parent, parent, tree }
   }
   const person = { ...author, at: now }
@@ -114,7 +118,7 @@ export function commitTree(
     message,
     trailers,
   })
-  moveRef(tx, home, branch, { expect: head, to: commit, now, outside })
+  moveRef(tx, home, branch, { expect: head, to: commit, now, outside, words: isSpoken || input.words === true })
   return { commit, parent, tree }
 }
 

@@ -23,6 +23,8 @@ export type GitRef = {
   readonly peeled?: string
   /** its name was given by a session that had read from outside */
   readonly outside?: true
+  /** commits behind it were made by a session that had read from outside */
+  readonly words?: true
 }
 
 /** What a name of git stands for here. `branch` is also how a lease names it. */
@@ -65,19 +67,21 @@ export async function listGitRefs(view: View, home: string): Promise<(GitRef & {
   const isWhole = (commit: string): boolean => !isCut(readCommit(view, home, commit).tree)
   const branches = (await listRefs(view, home))
     .filter(({ commit }) => isWhole(commit))
-    .map(({ branch, commit, outside }) => ({
+    .map(({ branch, commit, outside, words }) => ({
       name: `refs/${isSnapshot(branch) ? '' : 'heads/'}${branch}`,
       oid: commit,
       branch,
       ...(outside === undefined ? {} : { outside }),
+      ...(words === undefined ? {} : { words }),
     }))
   const tags = (await listTags(view, home))
     .filter(({ commit }) => isWhole(commit))
-    .map(({ name, oid, commit }) => ({
+    .map(({ name, oid, commit, words }) => ({
       name: `refs/tags/${name}`,
       oid,
       branch: `tags/${name}`,
       ...(oid === commit ? {} : { peeled: commit }),
+      ...(words === undefined ? {} : { words }),
     }))
   return [...branches, ...tags].sort((a, b) => (a.name < b.name ? -1 : 1))
 }
@@ -85,7 +89,8 @@ export async function listGitRefs(view: View, home: string): Promise<(GitRef & {
 /**
  * Do one line of a push. Its objects are here, or staged. The head of a branch that goes, or moves to other history, is
  * kept in the recycle area.
- * @param by when, in ms since epoch, and whether who gives a new name has read from outside
+ * @param by when, in ms since epoch; whether who gives a new name has read from outside; whether what it is given to bears
+ *   words of somebody who has
  * @throws PROTECTED, CONFLICT, NOT_FOUND, INVALID_INPUT
  * @clause L0.2 L1.4
  */
@@ -93,14 +98,14 @@ export function changeRef(
   tx: Transaction,
   home: string,
   { name, from, to }: RefChange,
-  by: { readonly now: number; readonly outside: boolean },
+  by: { readonly now: number; readonly outside: boolean; readonly words?: boolean },
 ): void {
-  const { now } = by
+  const { now, words = false } = by
   const asked = parseGitName(name)
   checkRef(tx, home, asked)
   if (asked.kind === 'tag') {
     if (to === null) dropTag(tx, home, asked.tag, from ?? '')
-    else createTag(tx, home, asked.tag, { oid: to, now })
+    else createTag(tx, home, asked.tag, { oid: to, now, words })
   } else if (to === null) removeBranch(tx, home, asked.branch, { expect: from ?? '', now })
   else {
     moveRef(tx, home, asked.branch, { expect: from, to, ...by })

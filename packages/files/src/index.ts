@@ -12,6 +12,7 @@ export {
 export { streamBlob, writeBlobStream } from './blob-stream.ts'
 export { dropObject } from './stored.ts'
 export { getRef, listRefs, moveRef } from './refs.ts'
+export { hasWordsBehind } from './words-behind.ts'
 export { commitFiles, setLabel, type CommitFiles, type CommitWords, type Committed } from './change.ts'
 export { labelAt, listFiles, readFile, readForDiff, readLog } from './read.ts'
 export { validateBranch, validatePath } from './paths.ts'

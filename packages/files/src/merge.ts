@@ -50,6 +50,8 @@ export type ApplyMerge = MergeBranches &
   CommitWords & {
     /** the merge that was agreed to */
     readonly preview: MergeIdentity
+    /** who merges has read from outside */
+    readonly words?: boolean
   }
 
 /** `commit` is the head of `into` afterwards: the old one where `from` holds nothing new. */
@@ -86,7 +88,10 @@ export function applyMerge(tx: Transaction, input: ApplyMerge): Merged {
     message,
     trailers,
   })
-  advanceRef(tx, home, into, { expect: ours, to: commit, now })
+  // what is merged brings its words along, and its name stands in the message
+  const merged = getRef(tx, home, input.from)
+  const words = input.words === true || merged?.words === true || merged?.outside === true
+  advanceRef(tx, home, into, { expect: ours, to: commit, now, words })
   const labelOf = labelsOf(tx, home, readCommit(tx, home, ours).tree)
   recycleFiles(tx, home, {
     branch: into,

@@ -33,6 +33,8 @@ export type ApplyProjected = CommitWords &
     readonly changes: readonly Change[]
     /** who gives a new branch its name has read from outside */
     readonly outside?: boolean
+    /** who commits has read from outside */
+    readonly words?: boolean
     /** what each file that is written bears at least; omitted: nothing */
     readonly least?: Label
     /** names that earlier changes of the same reader got, as {@link AppliedProjected} tells them; it is added to */
@@ -60,7 +62,19 @@ const COPIES = 100
  * @clause L4.2
  */
 export async function applyProjected(tx: Transaction, input: ApplyProjected): Promise<AppliedProjected> {
-  const { home, branch, base, changes, clearance, labelOf, from = MAIN, renamed = new Map(), least, ...words } = input
+  const {
+    home,
+    branch,
+    base,
+    changes,
+    clearance,
+    labelOf,
+    from = MAIN,
+    renamed = new Map(),
+    least,
+    words: isSpoken = false,
+    ...words
+  } = input
   const projection = { home, clearance, labelOf }
   const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
   const { tree } = readCommit(tx, home, parent)
@@ -75,6 +89,8 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
     home,
     branch,
     from: parent,
+    // the branch begins with the words that the other one holds
+    words: isSpoken || (getRef(tx, home, branch) ?? getRef(tx, home, from))?.words === true,
     changes: fitted.map(({ at, bytes }) => ({ path: at, bytes })),
     labels: fitted
       .filter(({ bytes }) => bytes !== null)

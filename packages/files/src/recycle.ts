@@ -34,6 +34,8 @@ export type Recycled = {
   readonly commit: string
   /** the name of the branch was given by a session that had read from outside */
   readonly outside?: true
+  /** of a whole branch: commits on it were made by a session that had read from outside */
+  readonly words?: true
 }
 
 export type ListRecycled = {
@@ -129,7 +131,17 @@ export function keepHead(
   branch: string,
   { head, now, ref }: { readonly head: string; readonly now: number; readonly ref: Ref | undefined },
 ): void {
-  const what = { branch, path: null, oid: head, mode: null, label: BRANCH_LABEL, commit: head, ...nameOf(ref) }
+  const words = ref?.words === true ? ({ words: true } as const) : {}
+  const what = {
+    branch,
+    path: null,
+    oid: head,
+    mode: null,
+    label: BRANCH_LABEL,
+    commit: head,
+    ...nameOf(ref),
+    ...words,
+  }
   keepRecycled(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
 
@@ -223,7 +235,8 @@ export async function restoreBranch(
   const { oid } = found
   if (getRef(tx, home, as) !== undefined) fail('CONFLICT', { home, branch: as, reason: 'there is one of that name' })
   const isOutside = outside || (as === branch && found.outside === true)
-  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now, outside: isOutside })
+  const words = found.words === true
+  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now, outside: isOutside, words })
   return { commit: oid }
 }
 

@@ -16,6 +16,8 @@ export type Ref = {
   readonly updatedAt: number
   /** its name was given by a session that had read from outside: a name is content too */
   readonly outside?: true
+  /** commits on it were made by a session that had read from outside: their messages and authors are its words */
+  readonly words?: true
 }
 
 export type MoveRef = {
@@ -26,6 +28,8 @@ export type MoveRef = {
   readonly now: number
   /** who gives a new branch its name has read from outside; one that is there keeps what it bears */
   readonly outside?: boolean
+  /** what it moves to bears such words; a branch that holds some goes on holding them */
+  readonly words?: boolean
 }
 
 const SNAPSHOTS = 'snapshots'
@@ -81,6 +85,7 @@ export function advanceRef(tx: Transaction, home: string, branch: string, move: 
     protected: ref?.protected ?? false,
     updatedAt: now,
     ...(isOutside ? { outside: true } : {}),
+    ...(move.words === true || ref?.words === true ? { words: true } : {}),
   }
   tx.putJson(key('ref', home, branch), moved)
   return moved

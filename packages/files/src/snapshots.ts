@@ -33,6 +33,7 @@ export function createSnapshot(
   const commit = resolveCommit(tx, home, of)
   const taken = getRef(tx, home, branch)
   if (taken !== undefined) fail('CONFLICT', { home, branch, head: taken.commit })
-  startRef(tx, home, branch, { commit, protected: true, updatedAt: now, ...(outside ? { outside } : {}) })
+  const words = getRef(tx, home, of)?.words === true ? ({ words: true } as const) : {}
+  startRef(tx, home, branch, { commit, protected: true, updatedAt: now, ...(outside ? { outside } : {}), ...words })
   return { branch, commit }
 }

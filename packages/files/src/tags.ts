@@ -15,6 +15,8 @@ export type Tag = {
   readonly commit: string
   /** ms since epoch */
   readonly createdAt: number
+  /** as of a branch */
+  readonly words?: true
 }
 
 /** Tags on the way from a name to its commit. */
@@ -41,13 +43,19 @@ export function createTag(
   tx: Transaction,
   home: string,
   name: string,
-  { oid, now }: { oid: string; now: number },
+  { oid, now, words = false }: { oid: string; now: number; words?: boolean },
 ): void {
   validateBranch(name)
   const known = getTag(tx, home, name)
   if (known !== undefined && known.oid !== oid) fail('CONFLICT', { home, tag: name, head: known.oid })
   const { commit } = peel(tx, home, oid)
-  tx.putJson(key('tag', home, name), { oid, commit, createdAt: now } satisfies Tag)
+  const isSpoken = words || known?.words === true
+  tx.putJson(key('tag', home, name), {
+    oid,
+    commit,
+    createdAt: now,
+    ...(isSpoken ? { words: true } : {}),
+  } satisfies Tag)
 }
 
 /** @throws CONFLICT, NOT_FOUND */

@@ -24,7 +24,14 @@ async function stand() {
   const { store, home } = await openHome()
   const write = (branch: string, path: string, outside = false) =>
     store.transact((tx) =>
-      commitFiles(tx, { ...WORDS, home: home.id, branch, changes: [{ path, bytes: text(path) }], outside }),
+      commitFiles(tx, {
+        ...WORDS,
+        home: home.id,
+        branch,
+        changes: [{ path, bytes: text(path) }],
+        outside,
+        words: outside,
+      }),
     )
   const marked = async () =>
     (await listRefs(store.view(), home.id)).filter(({ outside }) => outside === true).map(({ branch }) => branch)
@@ -84,6 +91,7 @@ test('L0.4 it goes along with an export, which is the same after it was taken in
     finish: async () => undefined,
   })
   expect(await exported(other)).toEqual(archive)
-  expect((await listRefs(other.view(), home)).filter(({ outside }) => outside === true)).toHaveLength(1)
+  const there = await listRefs(other.view(), home)
+  expect(there.filter(({ outside, words }) => outside === true && words === true)).toHaveLength(1)
   expect(await marked()).toEqual(['runs/obey-me'])
 })

@@ -20,7 +20,7 @@ import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { labelOfSession, leastLabel } from '../session/taint.ts'
-import { givesOutside } from './names.ts'
+import { marksOf } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
 import { locationOf, reaches, type Context } from '../operation.ts'
 
@@ -122,7 +122,7 @@ export async function land(tx: Transaction, context: Context, landing: Landing):
       clearance: sight,
       changes,
       renamed,
-      outside: givesOutside(context, tx, branch),
+      ...marksOf(context, tx, branch),
       // what is pushed by a reader of a part is committed here, and labelled as what is written over another door
       least: leastLabel(context, tx),
       author: authorOf(context),

@@ -17,8 +17,17 @@ export const proposalBranch = ({ run }: Pick<Context, 'run'>): string => `propos
 
 /** Does a name that this session gives come from outside? */
 export const givesOutside = (context: Context, view: View, branch: string): boolean =>
-  ![runBranch(context.run), proposalBranch(context)].includes(branch) &&
+  ![runBranch(context.run), proposalBranch(context)].includes(branch) && speaksOutside(context, view)
+
+/** Does what this session commits bear words from outside: its message, who is said to have made it? */
+export const speaksOutside = (context: Context, view: View): boolean =>
   labelOfSession(context, view).integrity === 'external'
+
+/** What a commit of this session leaves on its branch. @clause L1.7 */
+export const marksOf = (context: Context, view: View, branch: string) => ({
+  outside: givesOutside(context, view, branch),
+  words: speaksOutside(context, view),
+})
 
 /**
  * The names that a listing tells: those from outside are taken in, and left out for a lease that reads nothing of that.

@@ -7,6 +7,7 @@ import {
   changeRef,
   checkTips,
   getRef,
+  hasWordsBehind,
   listRefs,
   listTags,
   moveRef,
@@ -22,7 +23,7 @@ import type { Context, Effect } from '../operation.ts'
 import { isOwner } from '../session/session.ts'
 import { errorShown } from './ids.ts'
 import { blobsOf, land, wordsOf } from './landing.ts'
-import { givesOutside, proposalBranch } from './names.ts'
+import { givesOutside, proposalBranch, speaksOutside } from './names.ts'
 import { checkPushedLabels, checkPushedTag } from './push-labels.ts'
 import { judgeSight, judgeWhole, openLines, reach, type Line, type Work } from './push-lines.ts'
 
@@ -132,7 +133,7 @@ async function conclude(work: Work, history: PushedHistory | undefined, stage: S
         await stage(tx)
         for (const line of lines) {
           try {
-            await move(tx, context, home, line)
+            await move(tx, context, home, { line, grounds: history?.grounds ?? [] })
           } catch (error) {
             if (isOne || !isNodeError(error)) throw error
             line.refused = errorShown(context, error)
@@ -161,7 +162,12 @@ function effectOf(home: string, lines: readonly Line[], history: PushedHistory |
   }
 }
 
-async function move(tx: Transaction, context: Context, home: string, line: Line): Promise<void> {
+async function move(
+  tx: Transaction,
+  context: Context,
+  home: string,
+  { line, grounds }: { readonly line: Line; readonly grounds: readonly string[] },
+): Promise<void> {
   const now = context.clock.now()
   if (line.asked?.kind === 'tag') checkPushedTag(tx, context)
   if (line.landing !== undefined) {
@@ -173,12 +179,15 @@ async function move(tx: Transaction, context: Context, home: string, line: Line)
     const from = line.head ?? getRef(tx, home, line.asked?.branch ?? '')?.commit ?? null
     checkPushedLabels(tx, context, { home, from, to: line.to })
   }
+  // who builds on words from outside need not have read them
+  const words =
+    line.to !== null && (speaksOutside(context, tx) || (await hasWordsBehind(tx, home, [line.to, ...grounds])))
   if (line.asked?.kind !== 'proposal') {
     const outside = givesOutside(context, tx, line.asked?.branch ?? '')
-    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, { now, outside })
+    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, { now, outside, words })
     return
   }
   const branch = proposalBranch(context)
   const expect = getRef(tx, home, branch)?.commit ?? null
-  moveRef(tx, home, branch, { expect, to: line.to ?? fail('INVALID_INPUT', { name: line.name }), now })
+  moveRef(tx, home, branch, { expect, to: line.to ?? fail('INVALID_INPUT', { name: line.name }), now, words })
 }

@@ -18,6 +18,8 @@ export type SeenRef = {
   readonly peeled?: string
   /** its name was given by a session that had read from outside */
   readonly outside?: true
+  /** commits behind it were made by a session that had read from outside */
+  readonly words?: true
 }
 
 /** How far the lease sees: labels, and of every tree the paths it names. */

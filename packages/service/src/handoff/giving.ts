@@ -156,6 +156,7 @@ function commitResult(
     home: handoff.home,
     branch: handoffBranch(handoff.id),
     ...(handoff.base === null ? {} : { from: handoff.base }),
+    words: getRef(tx, handoff.home, 'main')?.words === true,
     changes: result.files.map(({ path, text }) => ({ path, bytes: utf8(text) })),
     labels: result.files.map(({ path }) => ({
       path,

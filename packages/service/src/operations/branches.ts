@@ -19,7 +19,7 @@ import {
 } from '@csb/files'
 import type { View } from '@csb/store'
 import { commitShown, known, writeShown, type IdReader } from '../git/ids.ts'
-import { givesOutside, namesTold } from '../git/names.ts'
+import { givesOutside, marksOf, namesTold } from '../git/names.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeShown } from '../session/bulk-reads.ts'
 import { fileBranch, on, type Home } from '../git/reach.ts'
@@ -93,9 +93,9 @@ async function startBranch(context: Context, input: Branch & { readonly from?: s
     home,
     [from],
     async (tx, ids) => {
-      const to = getRef(tx, home, from)?.commit ?? fail('NOT_FOUND', { branch: from })
+      const { commit: to, words = false } = getRef(tx, home, from) ?? fail('NOT_FOUND', { branch: from })
       const outside = givesOutside(context, tx, branch)
-      moveRef(tx, home, branch, { expect: null, to, now: context.clock.now(), outside })
+      moveRef(tx, home, branch, { expect: null, to, now: context.clock.now(), outside, words })
       return { to, told: known({ home, branch, from, head: await ids.shown(to) }) }
     },
     ({ to }) => ({ home, branch, from, head: to }),
@@ -180,7 +180,7 @@ async function restore(context: Context, input: Restoring) {
         branch,
         path,
         clearance: context.clearance,
-        outside: givesOutside(context, tx, branch),
+        ...marksOf(context, tx, branch),
         author: authorOf(context),
         message: `restore ${path}`,
         trailers: trailersOf(context),

@@ -22,7 +22,7 @@ import type { Transaction } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeShown, takeInBranches } from '../session/bulk-reads.ts'
 import { changesShown, commitKnown, headShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
-import { givesOutside, namesTold } from '../git/names.ts'
+import { marksOf, namesTold } from '../git/names.ts'
 import { sightOf } from '../git/view.ts'
 import { labelHere } from '../session/foreign-home.ts'
 import { leastLabel, withoutOutside } from '../session/taint.ts'
@@ -253,7 +253,7 @@ export const filesOperations: readonly Operation[] = [
             changes: isNothing ? [] : [{ path: at, bytes }],
             ...(isLabelled ? { labels: [{ path: at, label }] } : {}),
             ...(expect === undefined ? {} : { expect }),
-            outside: givesOutside(context, tx, input.branch),
+            ...marksOf(context, tx, input.branch),
             author: authorOf(context),
             message: input.message ?? `${input.delete === true ? 'delete' : 'write'} ${path}`,
             trailers: trailersOf(context),

@@ -18,7 +18,8 @@ import {
 import { labelOfFile } from '@csb/guard'
 import { commitShown, commitToCompare, isPart, known, withoutIds, writeShown } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { takeShown } from '../session/bulk-reads.ts'
+import { takeInWords, takeShown } from '../session/bulk-reads.ts'
+import { speaksOutside } from '../git/names.ts'
 import { askGate } from '../gate/gates.ts'
 import { fileBranch, on, type Home } from '../git/reach.ts'
 import { checkReach, homeOf, reaches, type Context, type Operation, type Parts } from '../operation.ts'
@@ -84,6 +85,8 @@ async function compare(context: Context, input: Compared) {
     items.push(diff === undefined ? entry : { ...entry, diff })
   }
   takeInNames(context, input, after ?? '', items)
+  // what went, and where to, was chosen by whoever committed there
+  for (const branch of branches) if (getRef(view, home, branch)?.words === true) takeInWords(context, home, branch)
   return known({ home, from: before, to: after, items })
 }
 
@@ -143,6 +146,7 @@ async function merge(context: Context, input: Merging) {
         from,
         into,
         preview: now,
+        words: speaksOutside(context, tx),
         author: authorOf(context),
         message: input.message ?? `merge ${from} into ${into}`,
         trailers: trailersOf(context),

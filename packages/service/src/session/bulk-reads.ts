@@ -27,10 +27,11 @@ export async function takeInBranches(
   if (!isSession(context)) return
   const view = context.store.view()
   // a tag may lead to what no branch does any more
-  const tags = (await listTags(view, home)).map(({ name, commit }) => ({ branch: `tags/${name}`, commit }))
-  for (const { branch, commit } of [...(await listRefs(view, home)), ...tags]) {
+  const tags = (await listTags(view, home)).map(({ name, ...tag }) => ({ ...tag, branch: `tags/${name}` }))
+  for (const { branch, commit, words } of [...(await listRefs(view, home)), ...tags]) {
     if (!isSeen(branch)) continue
     takeInCommit(context, home, branch, commit)
+    if (words === true) takeInWords(context, home, branch)
     if (branch === MEMORY)
       for await (const { path, oid, label } of listStates(view, home))
         takeShown(context, { home, path, oid, label: parseLabel(label) })
@@ -51,8 +52,9 @@ export async function takeInHome(context: Context, home: string, begun?: Export)
     tags: await listTags(view, home),
     recycled: await recycledOf(view, home),
   }
-  for (const { branch, outside } of [...refs, ...recycled])
-    if (outside === true) takeShown(context, { ...heard(context, branch), home })
+  for (const { branch, outside, words } of [...refs, ...recycled])
+    if (outside === true || words === true) takeInWords(context, home, branch)
+  for (const { name, words } of tags) if (words === true) takeInWords(context, home, `tags/${name}`)
   for (const { branch, path, oid, label } of recycled) {
     if (path === null) takeInCommit(context, home, branch, oid)
     else takeShown(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
@@ -60,6 +62,11 @@ export async function takeInHome(context: Context, home: string, begun?: Export)
   for (const { branch, commit } of refs) takeInCommit(context, home, branch, commit)
   for (const { name, commit } of tags) takeInCommit(context, home, `tags/${name}`, commit)
   await takeInBranches(context, home, (branch) => branch === MEMORY)
+}
+
+/** A name that was given, or commits that were made, by a session that had read from outside. @param branch or tag */
+export function takeInWords(context: Context, home: string, branch: string): void {
+  takeShown(context, { ...heard(context, branch), home })
 }
 
 /** By the labels in its tree. */
