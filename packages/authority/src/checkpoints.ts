@@ -16,6 +16,7 @@ import {
 } from './checkpoint.ts'
 import { rootOf } from './merkle.ts'
 import { parseNoteLines } from './note.ts'
+import { takeMeanwhile, type Meanwhile } from './meanwhile.ts'
 import { beginLog, headOf, heldOf, logNumber, nodesOf, type Held } from './record.ts'
 
 /** One that was made, and what came of it. */
@@ -49,6 +50,8 @@ export type Resumed = {
   readonly reason: Held['reason']
   /** the checkpoint of the log before, which this one does not bear out */
   readonly after: { readonly origin: string; readonly size: number; readonly root: string; readonly witness: string }
+  /** what ended rights before it went on; absent where nothing did */
+  readonly meanwhile?: readonly Meanwhile[]
 }
 
 type Row = { readonly at: number; readonly note: string }
@@ -118,13 +121,20 @@ export function addCosignatures(
  * before. The caller records what is returned.
  * @throws CONFLICT where nothing is held
  */
-export function resumeRecord(tx: Transaction): Resumed {
+export async function resumeRecord(tx: Transaction): Promise<Resumed> {
   const held = heldOf(tx) ?? fail('CONFLICT', { reason: 'the record is not held' })
   const { log, size, root } = readCheckpoint(held.checkpoint)
   const number = Math.max(log.number, logNumber(tx)) + 1
   beginLog(tx, number)
   const after = { origin: originOf(log), size, root, witness: held.witness }
-  return { log: number, from: headOf(tx).size, reason: held.reason, after }
+  const meanwhile = await takeMeanwhile(tx)
+  return {
+    log: number,
+    from: headOf(tx).size,
+    reason: held.reason,
+    after,
+    ...(meanwhile.length === 0 ? {} : { meanwhile }),
+  }
 }
 
 /** What that witness cosigned last, as far as is known here: where the next consistency proof begins. */

@@ -86,6 +86,7 @@ export {
   type RecordEntry,
 } from './record.ts'
 export type { RecordHeader } from './record-row.ts'
+export { recordEnding } from './meanwhile.ts'
 export { keepReads, takeReads, unlistedThatMention } from './unlisted.ts'
 export { createRunReads, groupsOf, type RunReads } from './read-list.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'

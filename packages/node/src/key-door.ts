@@ -5,7 +5,6 @@
  */
 import { fail, isNodeError, systemClock, type Grant, type Identity, type KeyStatement } from '@csb/core'
 import {
-  appendRecord,
   currentKey,
   findGrant,
   grantHash,
@@ -13,6 +12,7 @@ import {
   isSameOwner,
   listGrants,
   listKeyStatements,
+  recordEnding,
   recoveryOf,
   storeGrant,
   subjectOf,
@@ -144,7 +144,7 @@ async function stateIn(store: Store, identity: Identity, { statement, also = [],
       lease = hash
     }
     const told = { operation: 'keys.state', outcome: 'done', actor, door: 'command', run: null } as const
-    appendRecord(tx, { ...told, lease, reads: [], effect: { key: about, to: actor, ended } }, now)
+    recordEnding(tx, { ...told, lease, reads: [], effect: { key: about, to: actor, ended } }, now)
     const unreached = peers.map((did) => ({ did, name: trusted(tx, did)?.name ?? null }))
     return { reached: [], unreached, ended }
   })

@@ -71,6 +71,8 @@ export type Context = Parts & {
     work: (tx: Transaction) => Promise<T> | T,
     effect: (value: T) => Effect,
   ): Promise<{ value: T; seq: { seq: number; leaf: string } }>
+  /** The same for what ends rights, and nothing else: it is done while the record is held, too, and its entry waits. */
+  end<T>(work: (tx: Transaction) => Promise<T> | T, effect: (value: T) => Effect): Promise<T>
   /** What the run has read so far. */
   reads(): readonly ReadEntry[]
   /** Keep what was read and stands in no entry of the record yet, behind the answer. */
@@ -103,7 +105,7 @@ export type Operation = {
    * nothing else. What asks other nodes never does: a question carries words.
    */
   looks?(input: never, parts: Parts): boolean
-  /** It is done while the record is held. */
+  /** It is let in while the record is held: what it writes by {@link Context.end} is done, and nothing else. */
   readonly evenHeld?: true
   /**
    * Whom it hears: what of its answer is the word of others that no label tells, as a person reads it; undefined where

@@ -7,12 +7,14 @@ import { EXIT, checkSchema, isNodeError, newId, toNodeError, type NodeError } fr
 import {
   appendRecord,
   clearanceOfLease,
+  heldOf,
   isExternal,
+  recordEnding,
   type ChainCache,
   type Principal,
   type RecordEntry,
 } from '@csb/authority'
-import type { ReadEntry, View } from '@csb/store'
+import type { ReadEntry, Transaction, View } from '@csb/store'
 import type { Caller } from './caller.ts'
 import type { Context, Effect, Operation, Parts } from './operation.ts'
 import { readHere } from './session/foreign-home.ts'
@@ -35,6 +37,8 @@ export type Asked = { readonly operation: Operation; readonly input: unknown }
 
 /** The words in which another node says no are its own, whatever was asked of it: an answer may be numbers all the same. */
 const REFUSAL = 'how another node refused'
+
+type Work<T> = (tx: Transaction) => Promise<T> | T
 
 type Emit = (event: ServiceEvent) => void
 
@@ -137,11 +141,15 @@ function createContext(
   const requestId = options.requestId ?? newId('request', parts.clock.now())
   const signal = options.signal ?? new AbortController().signal
 
+  const stage = async <T>(tx: Transaction, work: Work<T>): Promise<T> => {
+    checkStanding(tx, parts, known)
+    const done = await work(noted(tx))
+    refuseOutside({ principal, outside })
+    return done
+  }
   const tell: Context['tell'] = async (work, effect) => {
     const { value, seq } = await parts.store.transact(async (tx) => {
-      checkStanding(tx, parts, known)
-      const done = await work(noted(tx))
-      refuseOutside({ principal, outside })
+      const done = await stage(tx, work)
       const told = effect(done)
       const commit = typeof told['commit'] === 'string' ? { commit: told['commit'] } : {}
       const commits = isStrings(told['commits']) ? { commits: told['commits'] } : {}
@@ -151,6 +159,18 @@ function createContext(
     reads.wereListed()
     emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq: seq.seq })
     return { value, seq }
+  }
+  const end: Context['end'] = async (work, effect) => {
+    const { value, seq } = await parts.store.transact(async (tx) => {
+      const done = await stage(tx, work)
+      const listed = heldOf(tx) === undefined ? await reads.listed(tx) : {}
+      const entry = { ...entryOf(known, 'done', effect(done)), ...listed }
+      return { value: done, seq: recordEnding(tx, entry, parts.clock.now())?.seq }
+    })
+    if (seq === undefined) return value
+    reads.wereListed()
+    emit({ kind: 'record', operation: known.operation.name, outcome: 'done', seq })
+    return value
   }
 
   return {
@@ -171,6 +191,7 @@ function createContext(
       }),
     outside,
     tell,
+    end,
     write: async (work, effect) => (await tell(work, effect)).value,
     note: async (error, effect, work) => {
       const outcome = error.row.exit === EXIT.refused ? 'refused' : 'failed'

@@ -1,15 +1,28 @@
 /** Every operation while something stands against writing: the record is held, or a run has no young word on its right. */
 import { describe, expect, test } from 'vitest'
-import { fail, newId } from '@csb/core'
-import { holdRecord, signCheckpoint } from '@csb/authority'
+import { createKeyPair, fail, newId } from '@csb/core'
+import { holdRecord, isRevoked, signCheckpoint, signKeyChange, signRevocation, trusted } from '@csb/authority'
+import { prefix } from '@csb/store'
 import type { Caller } from '../src/index.ts'
-import { NOW } from './house.ts'
+import { NOW, visitor } from './house.ts'
 import { LEASED, refused, unlike, wrong } from './every-operation-checks.ts'
-import { EVERYTHING, ask, changed, contentOf, createWorld, session, type World } from './every-operation-rig.ts'
+import {
+  EVERYTHING,
+  ask,
+  changed,
+  contentOf,
+  createWorld,
+  grantOf,
+  session,
+  type World,
+} from './every-operation-rig.ts'
 import type { Row } from './every-operation-rows.ts'
 
 /** As their rows ask them, these look at tasks of this node: nothing is changed, and nobody is told anything. */
 const ASKING = ['agents.getTask', 'agents.listTasks', 'agents.subscribe']
+
+/** These take rights away: they are done while the record is held, too. */
+const ENDING = ['authority.revoke', 'authority.end', 'authority.declared', 'authority.untrust', 'keys.state']
 
 const changes = ({ operation, kind }: Row): boolean =>
   operation === 'files.export' ||
@@ -105,7 +118,7 @@ describe('L1.6 while the record is held', () => {
   test('L1.6 every operation that changes anything is refused and changes nothing; those that look go on', async () => {
     const world = await createWorld()
     const prepared: { row: Row; caller: Caller; input: object; says: readonly unknown[] }[] = []
-    for (const row of LEASED.filter(({ operation }) => operation !== 'record.resume')) {
+    for (const row of LEASED.filter(({ operation }) => ![...ENDING, 'record.resume'].includes(operation))) {
       const caller = row.open === 'owner' ? world.house.owning : await session(world)
       prepared.push({ row, caller, input: await row.input(world, caller), says: row.says?.(world) ?? [] })
     }
@@ -123,6 +136,64 @@ describe('L1.6 while the record is held', () => {
     }
     expect(found).toEqual([])
     expect((await world.house.records()).length).toBe(records)
+  })
+
+  test('L1.3 a lease that is revoked is over at once, and the entry that goes on with the record tells it', async () => {
+    const world = await createWorld()
+    const { house } = world
+    const [reader, other] = [await session(world), await session(world)]
+    await hold(world)
+    const [size, document] = [
+      (await house.records()).length,
+      signRevocation({ target: reader.hash, now: NOW }, house.owner),
+    ]
+    expect((await ask(world, reader, 'memory.list', {})).code).toBe('done')
+    await house.owned('authority.revoke', document)
+    await house.owned('authority.end', { grant: world.received })
+    expect((await ask(world, reader, 'memory.list', {})).code).toBe('LEASE_REVOKED')
+    expect((await ask(world, other, 'memory.list', {})).code).toBe('done')
+    expect(await house.records()).toHaveLength(size)
+    await house.owned('record.resume', { after_restore: true })
+    const entries = (await house.records()).slice(size)
+    expect(entries.map(({ operation }) => operation)).toEqual(['record.resume'])
+    const ended = { actor: house.owner.did, at: house.clock.now(), lease: expect.any(String) as string }
+    expect(entries[0]?.effect['meanwhile']).toMatchObject([
+      { ...ended, operation: 'authority.revoke', effect: { revoked: reader.hash, by: house.owner.did } },
+      { ...ended, operation: 'authority.end', effect: { revoked: world.received } },
+    ])
+    expect(await house.dump((fullKey) => !fullKey.startsWith(prefix('meanwhile')))).toEqual({})
+    expect(await house.owned('record.verify')).toMatchObject({ ok: true })
+  })
+
+  test('L1.3 what a peer ends is ended, what it grants is not taken, and who asks what holds is told', async () => {
+    const world = await createWorld()
+    const { house, friend } = world
+    await hold(world)
+    const kept = await contentOf(world)
+    const says = (message: object) => ask(world, visitor(friend.key.did), 'authority.receive', {}, [message])
+    const grant = grantOf(friend, { to: { name: 'nas', did: house.key.did } })
+    expect((await says({ chain: [grant] })).code).toBe('RECORD_HELD')
+    expect(changed(kept, await contentOf(world))).toEqual([])
+    const revoked = signRevocation({ target: world.received, now: NOW }, friend.owner)
+    expect(await says({ revocation: revoked })).toMatchObject({ code: 'done' })
+    expect(isRevoked(house.store.view(), world.received)).toBe(true)
+    expect((await says({ status: [house.key.did] })).text).toContain(house.key.did)
+  })
+
+  test('L1.3 a key that is changed, trust that is taken back and a delegation that is declared no more end rights', async () => {
+    const world = await createWorld()
+    const { house, friend } = world
+    await hold(world)
+    await house.owned('authority.untrust', { did: friend.owner.did })
+    expect(trusted(house.store.view(), friend.owner.did)).toBeUndefined()
+    await house.owned('authority.declared', { ids: ['one'] })
+    const next = createKeyPair()
+    await house.owned('keys.state', {
+      statement: signKeyChange({ old: house.owner, next, seq: 1, effectiveAt: house.clock.now() }),
+    })
+    expect((await ask(world, house.owning, 'memory.list', {})).code).toBe('LEASE_REVOKED')
+    const waiting = await house.dump((fullKey) => !fullKey.startsWith(prefix('meanwhile')))
+    expect(Object.keys(waiting)).toHaveLength(3)
   })
 
   test('L1.6 nobody is asked anything', async () => {

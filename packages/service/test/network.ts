@@ -68,9 +68,9 @@ export function createNetwork(): Network {
         request: async function* (envelope) {
           send(envelope)
           const target = reach(did, envelope.to)
-          const sent: unknown = JSON.parse(canonicalize(envelope))
+          const arrived: unknown = JSON.parse(canonicalize(envelope))
           try {
-            for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: sent }))
+            for await (const reply of target.open(caller(did), 'agents.deliver', { envelope: arrived }))
               yield reply as EnvelopeReply
           } catch (error) {
             throw told(error)

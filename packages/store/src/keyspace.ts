@@ -97,6 +97,8 @@ export const TABLES = {
   recordByLease: 'rl',
   /** grant hash / time and chance -> salt and JSON what was read and stands in no entry yet, erasable (authority/unlisted) */
   unlisted: 'ru',
+  /** number -> JSON what ended a right while the record was held (authority/meanwhile) */
+  meanwhile: 'rm',
   /** number of the log / size -> JSON {at, note}: the note with its cosignatures (authority/record) */
   checkpoint: 'rk',
   /** did of a witness -> JSON {number, size} of the checkpoint it cosigned last (authority/record) */

@@ -217,6 +217,8 @@ export const authorityOperations: readonly Operation[] = [
     name: 'authority.receive',
     input: 'AuthorityReceive',
     kind: 'session',
+    // that something ended is taken in, and is said to whoever asks
+    evenHeld: true,
     open: 'peer',
     run: async (context: Context, _input: unknown, port: MessagePort) => {
       const message = (await port.receive()) as Brought | undefined
@@ -274,6 +276,7 @@ export const authorityOperations: readonly Operation[] = [
     name: 'authority.revoke',
     input: 'AuthorityRevoke',
     kind: 'write',
+    evenHeld: true,
     open: 'lease',
     needs: ruling,
     run: async (context: Context, input: { revocation: unknown }) => {
@@ -285,6 +288,7 @@ export const authorityOperations: readonly Operation[] = [
     name: 'authority.declared',
     input: 'AuthorityDeclared',
     kind: 'write',
+    evenHeld: true,
     open: 'lease',
     needs: ruling,
     run: async (context: Context, { ids }: { ids: readonly string[] }) => {
@@ -295,7 +299,7 @@ export const authorityOperations: readonly Operation[] = [
       for (const target of hashes) await endDeclared(context, target)
       // last: what a crash keeps from being ended is ended the next time
       if (!isSameSet(declaredBefore(context.view), ids))
-        await context.write(
+        await context.end(
           (tx) => setDeclared(tx, ids),
           () => ({ declared: ids, gone }),
         )
@@ -348,7 +352,7 @@ export async function revokeGrant(
   document: unknown,
   except: readonly string[],
 ): Promise<{ target: string; peers: readonly string[] }> {
-  const { revocation, peers } = await context.write(
+  const { revocation, peers } = await context.end(
     async (tx) => {
       const now = context.clock.now()
       const done = revoke(tx, document, now)

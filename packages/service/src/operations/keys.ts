@@ -56,6 +56,7 @@ export const keyOperations: readonly Operation[] = [
     name: 'keys.state',
     input: 'KeysState',
     kind: 'write',
+    evenHeld: true,
     open: 'lease',
     needs: ruling,
     run: async (context: Context, stating: Stating) => {
@@ -109,7 +110,8 @@ export async function takeStatement(context: Context, statement: unknown) {
  */
 async function state(context: Context, { statement, also = [], grants = [] }: Stating, hearing: Hearing) {
   const now = context.clock.now()
-  const done = await context.write(
+  // what the next key grants with it is the owner's own right, and none that there was not before
+  const done = await context.end(
     async (tx) => {
       const { statements, ended, peers } = await takeKeyStatements(tx, [statement, ...also], { ...hearing, now })
       const [about = ''] = statements.map(subjectOf)

@@ -78,6 +78,7 @@ export const passingOperations: readonly Operation[] = [
     name: 'authority.end',
     input: 'AuthorityEnd',
     kind: 'write',
+    evenHeld: true,
     open: 'lease',
     needs: ruling,
     run: async (context: Context, { grant }: { grant: string }) => {

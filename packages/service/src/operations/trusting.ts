@@ -56,10 +56,11 @@ export const trustingOperations: readonly Operation[] = [
     name: 'authority.untrust',
     input: 'AuthorityUntrust',
     kind: 'write',
+    evenHeld: true,
     open: 'lease',
     needs: ruling,
     run: async (context: Context, input: { did: string }) => {
-      await context.write(
+      await context.end(
         (tx) => untrust(tx, input.did),
         () => ({ trusts_no_more: input.did }),
       )
