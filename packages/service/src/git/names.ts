@@ -6,6 +6,7 @@
  */
 import type { View } from '@csb/store'
 import { takeShown } from '../session/bulk-reads.ts'
+import { isOfOwner } from '../session/foreign-home.ts'
 import { heard, labelOfSession, withoutOutside } from '../session/taint.ts'
 import { runBranch } from '../runs/lease.ts'
 import type { Context } from '../operation.ts'
@@ -34,18 +35,23 @@ export const marksOf = (context: Context, view: View, branch: string) => ({
  * @clause L1.7
  */
 export function namesTold<T extends Named>(context: Context, home: string, names: readonly T[]): readonly T[] {
-  const told = namesOpen(context, names)
-  for (const { branch, outside } of told) if (outside === true) takeShown(context, { ...heard(context, branch), home })
+  const told = namesOpen(context, home, names)
+  for (const name of told)
+    if (isFromOutside(context, home, name)) takeShown(context, { ...heard(context, name.branch), home })
   return told
 }
 
 /** The same where the names are not told. */
-export const namesOpen = <T extends Named>(context: Context, names: readonly T[]): readonly T[] =>
-  names.some(({ outside }) => outside === true)
-    ? withoutOutside(context, names, ({ branch, outside }) => labelOfName(context, branch, outside))
+export const namesOpen = <T extends Named>(context: Context, home: string, names: readonly T[]): readonly T[] =>
+  names.some((name) => isFromOutside(context, home, name))
+    ? withoutOutside(context, names, (name) => labelOfName(context, home, name))
     : names
 
-const labelOfName = (context: Context, branch: string, outside: true | undefined) => {
-  const { label } = heard(context, branch)
-  return outside === true ? label : { ...label, integrity: 'owner' as const }
+/** Is a name somebody's word from outside? In a home of another owner each is. */
+export const isFromOutside = (context: Context, home: string, { outside }: { readonly outside?: true }): boolean =>
+  outside === true || !isOfOwner(context, context.store.view(), home)
+
+const labelOfName = (context: Context, home: string, name: Named) => {
+  const { label } = heard(context, name.branch)
+  return isFromOutside(context, home, name) ? label : { ...label, integrity: 'owner' as const }
 }

@@ -45,7 +45,7 @@ export async function refsSeen(context: Context, home: string): Promise<SeenRef[
   const seen: SeenRef[] = []
   const all = await listGitRefs(store.view(), home)
   const reached = all.filter(({ branch }) => allows(lease, { location, action: 'read', branch }).ok)
-  for (const ref of namesOpen(context, reached)) {
+  for (const ref of namesOpen(context, home, reached)) {
     const { oid, peeled, name } = ref
     if (seesEverything(sight)) {
       seen.push(ref)

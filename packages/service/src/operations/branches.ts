@@ -19,7 +19,7 @@ import {
 } from '@csb/files'
 import type { View } from '@csb/store'
 import { commitShown, known, writeShown, type IdReader } from '../git/ids.ts'
-import { givesOutside, marksOf, namesTold } from '../git/names.ts'
+import { givesOutside, isFromOutside, marksOf, namesTold } from '../git/names.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeShown } from '../session/bulk-reads.ts'
 import { fileBranch, on, type Home } from '../git/reach.ts'
@@ -144,9 +144,9 @@ async function listDeleted(context: Context, input: Page) {
   const home = homeOf(input, context)
   const isDenied = context.principal.lease?.external === 'deny'
   // a lease that does not reach it, or reads nothing from outside, is not told that it is there
-  const isTold = ({ branch, path, label, outside }: Recycled): boolean =>
+  const isTold = ({ branch, path, label, ...row }: Recycled): boolean =>
     reaches(context, { ...on('read', branch, input, context), ...(path === null ? {} : { path: `/${path}` }) }) &&
-    !(isDenied && (outside === true || parseLabel(label).integrity === 'external'))
+    !(isDenied && (isFromOutside(context, home, row) || parseLabel(label).integrity === 'external'))
   const { items, next } = await listRecycled(context.view, home, {
     now: context.clock.now(),
     limit: input.limit ?? LIMITS.listDefault,

@@ -17,7 +17,7 @@ import {
 import { takeInBranches } from '../session/bulk-reads.ts'
 import { isSession } from '../session/session.ts'
 import { labelOfSession } from '../session/taint.ts'
-import { namesTold } from '../git/names.ts'
+import { isFromOutside, namesTold } from '../git/names.ts'
 import { checkWants, refsSeen, sightOf, type SeenRef } from '../git/view.ts'
 import { homeOf, locationOf, type Context, type Operation, type Parts } from '../operation.ts'
 import { wholePackOf } from '../git/whole-pack.ts'
@@ -99,7 +99,9 @@ function refsTold(context: Context, home: string, { prefixes = [], push }: Namin
     prefixes.length === 0 || name === HEAD_REF || prefixes.some((start) => name.startsWith(start))
   const asked = refs.filter(({ name }) => isAsked(name))
   const isClean = isSession(context) && labelOfSession(context, context.store.view()).integrity !== 'external'
-  return push === true && isClean ? asked.filter(({ outside }) => outside !== true) : namesTold(context, home, asked)
+  return push === true && isClean
+    ? asked.filter((ref) => !isFromOutside(context, home, ref))
+    : namesTold(context, home, asked)
 }
 
 /** What is wanted is held until it is sent: a branch may move back or go meanwhile. */

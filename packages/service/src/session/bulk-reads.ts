@@ -8,7 +8,7 @@ import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
 import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf, type Export } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
-import { readHere } from './foreign-home.ts'
+import { isOfOwner, readHere } from './foreign-home.ts'
 import { isSession } from './session.ts'
 import { heard, refuseOutside } from './taint.ts'
 import type { Context } from '../operation.ts'
@@ -26,12 +26,13 @@ export async function takeInBranches(
 ): Promise<void> {
   if (!isSession(context)) return
   const view = context.store.view()
+  const isForeign = !isOfOwner(context, view, home)
   // a tag may lead to what no branch does any more
   const tags = (await listTags(view, home)).map(({ name, ...tag }) => ({ ...tag, branch: `tags/${name}` }))
   for (const { branch, commit, words } of [...(await listRefs(view, home)), ...tags]) {
     if (!isSeen(branch)) continue
     takeInCommit(context, home, branch, commit)
-    if (words === true) takeInWords(context, home, branch)
+    if (words === true || isForeign) takeInWords(context, home, branch)
     if (branch === MEMORY)
       for await (const { path, oid, label } of listStates(view, home))
         takeShown(context, { home, path, oid, label: parseLabel(label) })
@@ -47,14 +48,16 @@ export async function takeInBranches(
 export async function takeInHome(context: Context, home: string, begun?: Export): Promise<void> {
   if (!isSession(context)) return
   const view = context.store.view()
+  // all that somebody else's home holds is from outside, what no label speaks of as well
+  const isForeign = !isOfOwner(context, view, home)
   const { refs, tags, recycled } = begun ?? {
     refs: await listRefs(view, home),
     tags: await listTags(view, home),
     recycled: await recycledOf(view, home),
   }
   for (const { branch, outside, words } of [...refs, ...recycled])
-    if (outside === true || words === true) takeInWords(context, home, branch)
-  for (const { name, words } of tags) if (words === true) takeInWords(context, home, `tags/${name}`)
+    if (outside === true || words === true || isForeign) takeInWords(context, home, branch)
+  for (const { name, words } of tags) if (words === true || isForeign) takeInWords(context, home, `tags/${name}`)
   for (const { branch, path, oid, label } of recycled) {
     if (path === null) takeInCommit(context, home, branch, oid)
     else takeShown(context, { home, path: `${branch}:${path}`, oid, label: parseLabel(label) })
