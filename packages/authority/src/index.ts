@@ -66,6 +66,7 @@ export {
   storeGrant,
   tokenHash,
 } from './stored-grants.ts'
+export { keepGrant, readOwnerGrant } from './node-grant.ts'
 export { checkHeld, principalOf, type Principal } from './principal.ts'
 export { charge, countChild, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'

@@ -10,11 +10,12 @@ import {
   grantHash,
   isRevoked,
   isSameOwner,
+  keepGrant,
   listGrants,
   listKeyStatements,
+  readOwnerGrant,
   recordEnding,
   recoveryOf,
-  storeGrant,
   subjectOf,
   takeKeyStatements,
   trusted,
@@ -134,14 +135,14 @@ async function stateIn(store: Store, identity: Identity, { statement, also = [],
     const { ended, peers } = await takeKeyStatements(tx, [statement, ...also], { now, also: [], except: [] })
     const actor = currentKey(tx, about)
     // said of the owner's own key, as it was named here before, or by what is said now
-    const isOwner = (isOwn || isSameOwner(tx, identity.owner.did, about)) && grants.every(isBy(actor))
-    if (!isOwner) fail('DENIED', { reason: 'that key does not follow the one of this owner', key: actor })
+    if (!isOwn && !isSameOwner(tx, identity.owner.did, about))
+      fail('DENIED', { reason: 'that key does not follow the one of this owner', key: actor })
+    const own = { owner: actor, node: identity.did, now }
     let lease: string | null = null
     for (const { grant, token_hash: token } of grants) {
-      const hash = storeGrant(tx, { chain: [grant], ...(token === undefined ? {} : { tokenHash: token }) })
-      if (grant.delegation.grantee_key !== identity.did) continue
-      tx.putJson(key('meta', 'node-grant'), hash)
-      lease = hash
+      const verified = readOwnerGrant(tx, grant, own)
+      keepGrant(tx, verified, own, token)
+      if (grant.delegation.grantee_key === identity.did) lease = verified.leafHash
     }
     const told = { operation: 'keys.state', outcome: 'done', actor, door: 'command', run: null } as const
     recordEnding(tx, { ...told, lease, reads: [], effect: { key: about, to: actor, ended } }, now)
@@ -149,11 +150,6 @@ async function stateIn(store: Store, identity: Identity, { statement, also = [],
     return { reached: [], unreached, ended }
   })
 }
-
-const isBy =
-  (did: string) =>
-  ({ grant }: { readonly grant: Grant }): boolean =>
-    grant.delegation.grantor_key === did
 
 /** Who says whether this node may still act stays who it was. */
 function statusKeyOf(view: View, { did }: Identity): string {

@@ -13,6 +13,7 @@ import {
   hasGrant,
   holderOf,
   isSameOwner,
+  keepGrant,
   listGrants,
   noteDeclared,
   noteUntold,
@@ -20,7 +21,6 @@ import {
   revoke,
   setDeclared,
   signRevocation,
-  storeGrant,
   trusted,
   usedOf,
   verifyChain,
@@ -33,7 +33,7 @@ import { answerStatus } from '../revocation/freshness.ts'
 import type { Wish } from '../gate/wishes.ts'
 import { checkBrought, checkToken, mintThroughGate } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
-import { knowKey, replaceNodeGrant, takeStatement } from './keys.ts'
+import { knowKey, takeStatement } from './keys.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../revocation/spreading.ts'
 
@@ -125,8 +125,7 @@ async function accept(context: Context, chain: readonly unknown[], { tokenHash, 
       checkToken(tx, context, verified.leaf)
       if (!isSigned) countBrought(tx, verified.chain)
     }
-    storeGrant(tx, { chain: verified.chain, ...(tokenHash === undefined ? {} : { tokenHash }) })
-    replaceNodeGrant(tx, context, verified)
+    keepGrant(tx, verified, { owner: context.identity.owner.did, node: context.key.did, now }, tokenHash)
     if (isDeclared === true) noteDeclared(tx, verified.leaf.delegation.id)
     return verified
   }

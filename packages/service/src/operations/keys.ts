@@ -1,30 +1,31 @@
 /**
  * What owners say of their keys: another one follows, it is in other hands, which one recovers it, or that one did.
  * Statements arrive signed, from the owner's command line, or from a peer where the key is one this node trusts.
+ *
+ * A session that may rule brings them too, tainted or not: what counts is signed by the owner, whoever carries it adds
+ * nothing, a peer brings the same without any right, and what ends a stolen key must not wait. What it can not do is choose
+ * among old documents ({@link keepGrant}), or say which token acts under a grant (checkToken).
  * @clause L1.3
  */
 import { fail, isNodeError, type KeyStatement } from '@csb/core'
 import {
   currentKey,
-  isRevoked,
   isSameOwner,
   isTrustedOwner,
+  keepGrant,
   listKeyStatements,
+  readOwnerGrant,
   recoveryOf,
   stepOf,
-  storeGrant,
   subjectOf,
   takeKeyStatements,
-  verifyChain,
   type Hearing,
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
-import { key, type Transaction } from '@csb/store'
+import type { Transaction } from '@csb/store'
 import { checkToken } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spreadKeys } from '../revocation/spreading.ts'
-
-const NODE_GRANT = key('meta', 'node-grant')
 
 type Granting = { readonly grant: unknown; readonly token_hash?: string }
 type Stating = {
@@ -130,32 +131,12 @@ async function state(context: Context, { statement, also = [], grants = [] }: St
 }
 
 /** What the owner's key of now grants to this node, or to its own command line. @throws GRANT_INVALID, DENIED */
-function takeGrant(tx: Transaction, context: Context, owner: string, granting: Granting): string {
-  const { grant, token_hash: token } = granting
-  const { key: own, clock } = context
-  const { leaf, leafHash, lease } = verifyChain({
-    chain: [grant],
-    now: clock.now(),
-    audience: own.did,
-    isRevoked: (hash, by, one) => isRevoked(tx, hash, by, one),
-    trustedRoot: (did) => (did === owner ? { ceiling: 'override' } : undefined),
-  })
-  if (token !== undefined) checkToken(tx, context, leaf)
-  storeGrant(tx, { chain: [leaf], ...(token === undefined ? {} : { tokenHash: token }) })
-  if (leaf.delegation.grantee_key === own.did && lease !== null) tx.putJson(NODE_GRANT, leafHash)
-  return leafHash
-}
-
-/** A node whose own grant is void, as after its owner's key was stolen, lives by the next one its owner gives it. */
-export function replaceNodeGrant(
-  tx: Transaction,
-  { key: own, identity }: Pick<Context, 'key' | 'identity'>,
-  { leaf, leafHash, lease, rootDid }: ReturnType<typeof verifyChain>,
-): void {
-  const before = tx.getJson<string>(NODE_GRANT)
-  const isNext =
-    leaf.delegation.grantee_key === own.did && lease !== null && isSameOwner(tx, identity.owner.did, rootDid)
-  if (isNext && before !== undefined && isRevoked(tx, before)) tx.putJson(NODE_GRANT, leafHash)
+function takeGrant(tx: Transaction, context: Context, owner: string, { grant, token_hash: token }: Granting): string {
+  const own = { owner, node: context.key.did, now: context.clock.now() }
+  const verified = readOwnerGrant(tx, grant, own)
+  if (token !== undefined) checkToken(tx, context, verified.leaf)
+  keepGrant(tx, verified, own, token)
+  return verified.leafHash
 }
 
 /**
