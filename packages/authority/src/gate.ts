@@ -224,6 +224,28 @@ export async function takePass(
   return entry.card
 }
 
+/**
+ * Remove what no card stands behind any more: passes that nobody used in their time, and what was given back to be changed
+ * and would have expired since.
+ * @returns how many rows
+ */
+export async function collectGate(tx: Transaction, now: number): Promise<number> {
+  const time = effectiveNow(tx, now)
+  const over: string[] = []
+  for await (const [fullKey] of tx.range({ prefix: prefix('gatePass') }))
+    if ((tx.getJson<Pass>(fullKey)?.until ?? 0) <= time) over.push(fullKey)
+  for await (const [fullKey] of tx.range({ prefix: prefix('gateReturned') }))
+    if (isSettledLong(tx, tx.getJson<Returned>(fullKey), time)) over.push(fullKey)
+  for (const fullKey of over) tx.del(fullKey)
+  return over.length
+}
+
+/** Would the card that was given back have expired by now? */
+function isSettledLong(view: View, returned: Returned | undefined, time: number): boolean {
+  const entry = returned === undefined ? undefined : findCard(view, returned.card)
+  return entry === undefined || time >= entry.card.expires_at
+}
+
 /** The first thing in which the world is not what the card says, or undefined. */
 async function staleField(
   view: View,
@@ -280,8 +302,8 @@ const returnedKey = (card: Card): string => key('gateReturned', digestOf(essence
 /** What was given back to be changed is not asked for again as it is. @throws DENIED */
 function checkChanged(view: View, card: Card, now: number): void {
   const returned = view.getJson<Returned>(returnedKey(card))
-  const entry = returned === undefined ? undefined : findCard(view, returned.card)
-  if (entry === undefined || now >= entry.card.expires_at) return
+  if (returned === undefined || isSettledLong(view, returned, now)) return
+  const entry = getCard(view, returned.card)
   const { words = '' } = entry.approval?.gate ?? {}
   fail('DENIED', { reason: 'needs_changes', card: entry.card.id, words })
 }

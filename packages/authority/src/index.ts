@@ -67,7 +67,7 @@ export {
   tokenHash,
 } from './stored-grants.ts'
 export { keepGrant, readOwnerGrant } from './node-grant.ts'
-export { checkHeld, principalOf, type Principal } from './principal.ts'
+export { checkHeld, isOver, principalOf, type Principal } from './principal.ts'
 export { charge, countChild, isMetered, leftOf, payFor, refund, spend, usedOf, type Unit } from './budget.ts'
 export { declaredBefore, noteDeclared, setDeclared } from './declared.ts'
 export { attenuate, childOf, holderOf, type Attenuation } from './attenuate.ts'
@@ -88,7 +88,7 @@ export {
 } from './record.ts'
 export type { RecordHeader } from './record-row.ts'
 export { recordEnding } from './meanwhile.ts'
-export { keepReads, takeReads, unlistedThatMention } from './unlisted.ts'
+export { keepReads, takeReads, unlistedLeases, unlistedThatMention } from './unlisted.ts'
 export { createRunReads, groupsOf, type RunReads } from './read-list.ts'
 export { proveConsistency, proveInclusion, verifyConsistency, verifyInclusion, verifyRecord } from './record-check.ts'
 export { readCheckpoint, signCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
@@ -126,6 +126,7 @@ export {
   changesOf,
   decide,
   getCard,
+  collectGate,
   givePass,
   listCards,
   openCard,

@@ -14,7 +14,7 @@ import { isSameOwner } from './key-line.ts'
 import { reasonOf } from './reasons.ts'
 import { effectiveNow } from './record.ts'
 import { isRevoked } from './revocation.ts'
-import { chainOfToken, chainsOfHolder } from './stored-grants.ts'
+import { chainOfToken, chainsOfHolder, storedChain } from './stored-grants.ts'
 import { trusted } from './trust.ts'
 
 /** What a door saw. */
@@ -97,6 +97,19 @@ export function checkHeld(view: View, { chain, leaseHash }: Pick<Principal, 'cha
     if (delegation.expires_at !== null && delegation.expires_at <= time) fail('LEASE_EXPIRED', { lease: leaseHash })
   }
   if (isRevoked(view, leaseHash)) fail('LEASE_REVOKED', { lease: leaseHash })
+}
+
+/** Is a lease over, by its time, by a word that ended it, or because it is not kept here? @param now ms since epoch */
+export function isOver(view: View, hash: string, now: number): boolean {
+  const chain = storedChain(view, hash)
+  if (chain === undefined) return true
+  try {
+    checkHeld(view, { chain, leaseHash: hash }, now)
+    return false
+  } catch (error) {
+    if (!isNodeError(error)) throw error
+    return true
+  }
 }
 
 /** The newest grant of the owner to the node itself that has a lease and holds. */

@@ -7,7 +7,7 @@
  * @clause L1.5
  */
 import { formatLabel, parseLabel, random, salt, toHex } from '@csb/core'
-import { key, prefix, type ReadEntry, type Transaction, type View } from '@csb/store'
+import { key, prefix, tail, type ReadEntry, type Transaction, type View } from '@csb/store'
 import { payloadText, saltedRow } from './record-row.ts'
 import type { Mentioning } from './record.ts'
 
@@ -33,6 +33,16 @@ export async function takeReads(tx: Transaction, lease: string): Promise<readonl
     tx.del(fullKey)
   }
   return found
+}
+
+/** Leases whose holder read what stands in no entry yet. */
+export async function unlistedLeases(view: View): Promise<readonly string[]> {
+  const found = new Set<string>()
+  for await (const [fullKey] of view.range({ prefix: prefix('unlisted') })) {
+    const [lease] = tail(fullKey, 'unlisted').split('/')
+    if (lease !== undefined) found.add(lease)
+  }
+  return [...found]
 }
 
 /** Rows that name one of the words, as for the payloads of the record. */

@@ -5,7 +5,7 @@
 import { delay, isNodeError, toNodeError } from '@csb/core'
 import { failInterruptedTasks } from '@csb/agents'
 import { appendRecord, heldOf } from '@csb/authority'
-import { collectHomes } from './collecting.ts'
+import { collectHomes, collectRows } from './collecting.ts'
 import { publishRecord, withdrawRecord } from './messages/directory.ts'
 import { finishForgetting } from './gate/forgetting.ts'
 import type { Parts } from './operation.ts'
@@ -45,6 +45,7 @@ export async function startJobs(parts: Parts, service: Service): Promise<Jobs> {
     every(RENEW_MS, signal, () => publishRecord(parts, signal), parts),
     every(intervalMs, signal, () => syncAll(service, signal), parts, intervalMs),
     every(TELL_MS, signal, () => tellEveryone(parts), parts),
+    every(COLLECT_MS, signal, () => collectRows(parts, signal), parts, FIRST_COLLECT_MS),
     every(COLLECT_MS, signal, () => collectHomes(parts, service, signal), parts, FIRST_COLLECT_MS),
   ]
   return {

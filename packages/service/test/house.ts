@@ -78,6 +78,7 @@ export type Forgot = {
 
 /** What the record says of one act. */
 export type Told = {
+  readonly lease: string | null
   readonly seq: number
   readonly operation: string
   readonly outcome: string
