@@ -32,6 +32,8 @@ const TAG_CHARS = LIMITS.labelChars - 'sealed:external:'.length
 export const MOST_RESTRICTIVE: Label = { level: 'sealed', integrity: 'external', tags: [] }
 export const PUBLIC: Label = { level: 'public', integrity: 'owner', tags: [] }
 export const OWNER_PRIVATE: Label = { level: 'private', integrity: 'owner', tags: [] }
+/** Joined with what comes from outside: it makes nothing more secret, and nobody's word. */
+export const OUTSIDE: Label = { level: 'public', integrity: 'external', tags: [] }
 
 export const isLevel = (value: unknown): value is Level => LEVELS.includes(value as Level)
 export const isIntegrity = (value: unknown): value is Integrity => INTEGRITIES.includes(value as Integrity)

@@ -8,7 +8,7 @@
  * counts. A label gets less strict in one way only: by a change that has seen every stricter one.
  * @clause L1.7, L4.1
  */
-import { canonicalize, fail, formatLabel, joinLabels, parseLabel, type Label } from '@csb/core'
+import { canonicalize, fail, formatLabel, joinLabels, OUTSIDE, parseLabel, type Label } from '@csb/core'
 import { isObject } from './coerce.ts'
 import { isHlc } from './hlc.ts'
 
@@ -33,9 +33,6 @@ export type LabelClock = {
 const MOST_CHANGES = 256
 const MEMBERS: ReadonlySet<string> = new Set(['written', 'base', 'changes'])
 const CHANGE = /^([0-9a-f]{16})(?: (\S+))?$/
-
-/** What everybody's words bear who is no node of the owner. */
-export const OUTSIDE: Label = { level: 'public', integrity: 'external', tags: [] }
 
 /** The clock of a note that says none. */
 export const plainClock = (label: Label): LabelClock => ({ written: label, base: label, changes: {} })

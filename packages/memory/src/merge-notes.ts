@@ -7,8 +7,8 @@
  * of a note stricter and never less strict, and what it brings is from outside.
  * @clause L1.7, L3.2, L4.1
  */
-import { formatLabel, joinLabels, type Label } from '@csb/core'
-import { changed, isSameClock, joinClocks, labelOfClock, OUTSIDE, type LabelClock } from './label-clock.ts'
+import { formatLabel, joinLabels, OUTSIDE, type Label } from '@csb/core'
+import { changed, isSameClock, joinClocks, labelOfClock, type LabelClock } from './label-clock.ts'
 
 /** Who brought a version, and whose node this is, seen from the owner of the home. */
 export type Standing = { readonly from: 'owner' | 'other'; readonly here: 'owner' | 'other' }

@@ -2,13 +2,22 @@
  * What a home does with its own notes: make, delete softly, restore. Each is a new version under this node's
  * name and clock. A note above the writer's clearance is not there.
  */
-import { fail, formatLabel, joinLabels, OWNER_PRIVATE, parseLabel, type Clearance, type Label } from '@csb/core'
+import {
+  fail,
+  formatLabel,
+  joinLabels,
+  OUTSIDE,
+  OWNER_PRIVATE,
+  parseLabel,
+  type Clearance,
+  type Label,
+} from '@csb/core'
 import type { Transaction } from '@csb/store'
 import { copyJson } from './coerce.ts'
 import { normaliseEntry, type LevelMap } from './entry.ts'
 import type { Warning } from './fields.ts'
 import { nextHlc } from './hlc.ts'
-import { changed, fromOutside, labelOfClock, OUTSIDE, rewritten } from './label-clock.ts'
+import { changed, fromOutside, labelOfClock, rewritten } from './label-clock.ts'
 import { clockOf, placeForeign, underClock, type Note } from './note.ts'
 import { putVersions, type WriteWords } from './put.ts'
 import { getNote } from './read.ts'

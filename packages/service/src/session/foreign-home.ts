@@ -4,15 +4,13 @@
  * to them here is from outside there.
  * @clause L3.1, L3.2
  */
-import { joinLabels, type Label } from '@csb/core'
+import { joinLabels, OUTSIDE, type Label } from '@csb/core'
 import { isSameOwner } from '@csb/authority'
 import { findHome } from '@csb/files'
 import type { ReadEntry, View } from '@csb/store'
 import type { Parts } from '../operation.ts'
 
 type Here = Pick<Parts, 'identity'>
-
-const OUTSIDE: Label = { level: 'public', integrity: 'external', tags: [] }
 
 /** Is this a node of the home's owner? A home that is not here belongs to nobody else. */
 export function isOfOwner({ identity }: Here, view: View, home: string): boolean {

@@ -3,21 +3,20 @@
  * under a lease that takes nothing of it.
  * @clause L1.2, L1.7
  */
-import { fail, joinLabels, parseLabel, type Label } from '@csb/core'
+import { fail, joinLabels, OUTSIDE, parseLabel, type Label } from '@csb/core'
 import { grownTaint, taintLease, taintOf } from '@csb/authority'
 import type { ReadEntry, View } from '@csb/store'
 import type { Context } from '../operation.ts'
 import { isOwner, isSession } from './session.ts'
 
 const AGENT: Label = { level: 'public', integrity: 'agent', tags: [] }
-const EXTERNAL: Label = { level: 'public', integrity: 'external', tags: [] }
 
 /** The word of somebody else that no label tells, as something that was read. @param place whose it is, for people */
 export const heard = ({ identity }: Pick<Context, 'identity'>, place: string): ReadEntry => ({
   home: identity.home ?? '',
   path: place,
   oid: '',
-  label: EXTERNAL,
+  label: OUTSIDE,
 })
 
 /**
