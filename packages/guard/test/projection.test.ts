@@ -205,7 +205,7 @@ describe('notes', () => {
       ...first,
       actor: OTHER,
       label: raising.label,
-      clock: { written: raising.label, base: null, changes: { [OTHER]: raising } },
+      clock: { written: raising.label, made: [], changes: { [OTHER]: raising } },
     }
     await store.transact((tx) => putNotes(tx, { ...node.words(), notes: [raised] }))
     expect(node.get(first.entry.id)).toMatchObject({ label: raising.label, deletedAt: expect.any(Number) as number })

@@ -8,7 +8,15 @@
  * @clause L1.7, L3.2, L4.1
  */
 import { formatLabel, joinLabels, OUTSIDE, type Label } from '@csb/core'
-import { changed, isSameClock, joinClocks, labelOfClock, type LabelClock } from './label-clock.ts'
+import {
+  changed,
+  fromOutside,
+  isSameClock,
+  joinClocks,
+  labelOfClock,
+  plainClock,
+  type LabelClock,
+} from './label-clock.ts'
 
 /** Who brought a version, and whose node this is, seen from the owner of the home. */
 export type Standing = { readonly from: 'owner' | 'other'; readonly here: 'owner' | 'other' }
@@ -30,7 +38,7 @@ export const OWNERS: Standing = { from: 'owner', here: 'owner' }
 export function taken(theirs: Stamp, { from }: Standing): LabelClock {
   if (from === 'owner') return theirs.clock
   const label = labelOfClock(theirs.clock)
-  return { written: joinLabels([label, OUTSIDE]), base: label, changes: {} }
+  return fromOutside(plainClock({ ...theirs, label }))
 }
 
 /**
@@ -59,9 +67,10 @@ export const raised = (
 
 function believed(mine: LabelClock, theirs: LabelClock, age: number, { here }: Standing): LabelClock {
   const joined = joinClocks(mine, theirs)
+  // the owner's nodes take no making from anybody else's: theirs are the ones that there are
+  if (here === 'other') return { ...joined, made: theirs.made, written: age > 0 ? mine.written : theirs.written }
   if (age !== 0) return { ...joined, written: age < 0 ? theirs.written : mine.written }
-  // the same words: two nodes of the owner count alike, and anybody else's takes their word for it
-  return { ...joined, written: here === 'owner' ? joinLabels([mine.written, theirs.written]) : theirs.written }
+  return { ...joined, written: joinLabels([mine.written, theirs.written]) }
 }
 
 function doubted(mine: LabelClock, theirs: LabelClock, words: Outcome['words'], { here }: Standing): Outcome {

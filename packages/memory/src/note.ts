@@ -7,7 +7,15 @@ import { fail, formatLabel, fromUtf8, LIMITS, parseLabel, utf8, validate, type L
 import { isObject, parseDate } from './coerce.ts'
 import { readYaml, splitFrontMatter, writeYaml } from './front-matter.ts'
 import { isHlc } from './hlc.ts'
-import { formatClock, labelOfClock, plainClock, readClock, writeClock, type LabelClock } from './label-clock.ts'
+import {
+  formatClock,
+  labelOfClock,
+  latestInClock,
+  plainClock,
+  readClock,
+  writeClock,
+  type LabelClock,
+} from './label-clock.ts'
 
 /** Members of an entry in the order they are written; `content` is the body. */
 const BEFORE = ['id', 'type', 'level', 'timestamp', 'source', 'tags', 'links'] as const
@@ -28,7 +36,7 @@ export type Note = {
   /** with its unknown members, which stand in the front matter under their own names */
   readonly entry: Memory
   readonly label: Label
-  /** what was said of the label, and comes to it; omitted where nobody changed it */
+  /** what was said of the label, and comes to it; omitted where these words are the note's first and nothing was */
   readonly clock?: LabelClock
   /** 16 hex digits */
   readonly hlc: string
@@ -57,19 +65,21 @@ export function placeForeign(entry: Memory, foreign: Readonly<Record<string, unk
 }
 
 /** What was said of a note's label. */
-export const clockOf = ({ clock, label }: Pick<Note, 'clock' | 'label'>): LabelClock => clock ?? plainClock(label)
+export const clockOf = (note: Note): LabelClock => note.clock ?? plainClock(note)
 
-/** The same in its one spelling; undefined where nobody changed it. */
-export const spellClock = (note: Pick<Note, 'clock' | 'label'>): string | undefined => formatClock(clockOf(note))
+/** The same in its one spelling; undefined where the note needs none. */
+export const spellClock = (note: Note): string | undefined => formatClock(clockOf(note), note)
 
 /** The latest reading in a note: of its words, or of a change of its label. */
-export const latestIn = ({ hlc, clock }: Note): string =>
-  Object.values(clock?.changes ?? {}).reduce((last, { at }) => (at > last ? at : last), hlc)
+export function latestIn(note: Note): string {
+  const said = latestInClock(clockOf(note))
+  return said > note.hlc ? said : note.hlc
+}
 
 /** The note under a clock, and under the label that it comes to. */
 export function underClock({ clock: _before, ...note }: Note, clock: LabelClock): Note {
   const label = labelOfClock(clock)
-  return writeClock(clock) === undefined ? { ...note, label } : { ...note, label, clock }
+  return writeClock(clock, note) === undefined ? { ...note, label } : { ...note, label, clock }
 }
 
 /**
@@ -79,7 +89,7 @@ export function underClock({ clock: _before, ...note }: Note, clock: LabelClock)
  */
 export function renderNote(note: Note): Uint8Array {
   const { entry, extra } = note
-  const clock = writeClock(clockOf(note))
+  const clock = writeClock(clockOf(note), note)
   if (clock !== undefined && formatLabel(labelOfClock(clockOf(note))) !== formatLabel(note.label))
     fail('INTERNAL', { reason: 'a label that its clock does not come to', id: entry.id })
   const unknown = Object.entries(entry).filter(([name]) => !TAKEN.has(name))
@@ -131,7 +141,7 @@ export function parseNote(bytes: Uint8Array): Note {
   return {
     entry: validate('Memory', entry, 'MALFORMED'),
     label,
-    ...(clock === undefined ? {} : { clock: readClock(clock, label) }),
+    ...(clock === undefined ? {} : { clock: readClock(clock, { hlc, actor, label }) }),
     hlc,
     actor,
     deletedAt: deletedAt === undefined ? null : readTime(deletedAt),

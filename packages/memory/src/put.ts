@@ -38,7 +38,7 @@ export type Put = {
 }
 
 /**
- * Take notes in as they are: from another node, or back from an export.
+ * Take versions in, from another node or back from an export: each is merged with the one that is here.
  * @throws TOO_LARGE, INVALID_INPUT, NOT_FOUND, FORGOTTEN where exactly these bytes were forgotten
  * @clause L1.7, MEM-002.2.1
  */
@@ -153,11 +153,11 @@ const stampOf = (note: Note): Stamp => ({ hlc: note.hlc, actor: note.actor, cloc
 const stampIn = (state: NoteState): Stamp => ({
   hlc: state.hlc,
   actor: state.actor,
-  clock: parseClock(state.clock, parseLabel(state.label)),
+  clock: parseClock(state.clock, { ...state, label: parseLabel(state.label) }),
 })
 
 /** Two versions of one (hlc, actor), whatever is said of their labels: no label decides which words stand. */
 function compareWords(a: Note, b: Note): number {
-  const [left, right] = [a, b].map((note) => renderNote(underClock(note, plainClock(PUBLIC))))
+  const [left, right] = [a, b].map((note) => renderNote(underClock(note, plainClock({ ...note, label: PUBLIC }))))
   return Buffer.compare(left ?? new Uint8Array(0), right ?? new Uint8Array(0))
 }

@@ -21,7 +21,7 @@ export type NoteState = {
   readonly actor: string
   /** `level:integrity[:tags]` */
   readonly label: string
-  /** what was said of the label, in its one spelling; omitted where nobody changed it */
+  /** what was said of the label, in its one spelling; omitted where the note needs none */
   readonly clock?: string
   readonly level: Memory['level']
   readonly type: Memory['type']

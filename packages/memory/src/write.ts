@@ -17,7 +17,7 @@ import { copyJson } from './coerce.ts'
 import { normaliseEntry, type LevelMap } from './entry.ts'
 import type { Warning } from './fields.ts'
 import { nextHlc } from './hlc.ts'
-import { changed, fromOutside, labelOfClock, rewritten } from './label-clock.ts'
+import { changed, fromOutside, labelOfClock, rewritten, type LabelClock } from './label-clock.ts'
 import { clockOf, placeForeign, underClock, type Note } from './note.ts'
 import { putVersions, type WriteWords } from './put.ts'
 import { getNote } from './read.ts'
@@ -100,7 +100,7 @@ export function createNotes(tx: Transaction, input: CreateNotes): Created {
  * @clause MEM-005.5.2
  */
 export function deleteNote(tx: Transaction, change: ChangeNote): { readonly note: Note; readonly commit: string } {
-  return newVersion(tx, change, (note) => (note.deletedAt === null ? written(note, change.now) : note))
+  return newVersion(tx, change, (note) => (note.deletedAt === null ? written(note, change.now) : undefined))
 }
 
 /**
@@ -109,12 +109,11 @@ export function deleteNote(tx: Transaction, change: ChangeNote): { readonly note
  * @clause MEM-005.5.2
  */
 export function restoreNote(tx: Transaction, change: ChangeNote): { readonly note: Note; readonly commit: string } {
-  return newVersion(tx, change, (note) => (note.deletedAt === null ? note : written(note, null)))
+  return newVersion(tx, change, (note) => (note.deletedAt === null ? undefined : written(note, null)))
 }
 
 /** Who writes sees the label as it is, and means it for what is written. */
-const written = (note: Note, deletedAt: number | null): Note =>
-  underClock({ ...note, deletedAt }, rewritten(clockOf(note)))
+const written = (note: Note, deletedAt: number | null): Edited => ({ deletedAt, clock: rewritten(clockOf(note)) })
 
 /**
  * Give a note another label. Whether one may be lowered is decided above. Every node of the owner believes another in
@@ -128,28 +127,32 @@ export function relabelNote(
 ): { readonly note: Note; readonly commit: string } {
   const label = parseLabel(formatLabel(asked))
   return newVersion(tx, change, (note, hlc) => {
-    if (formatLabel(note.label) === formatLabel(label)) return note
+    if (formatLabel(note.label) === formatLabel(label)) return undefined
+    const { deletedAt } = note
     const clock = clockOf(note)
-    if (change.ofOwner ?? true) return underClock(note, changed(clock, { actor: change.actor, at: hlc(), label }))
+    if (change.ofOwner ?? true) return { deletedAt, clock: changed(clock, { actor: change.actor, at: hlc(), label }) }
     const given = { ...clock, written: joinLabels([label, OUTSIDE]) }
     if (formatLabel(labelOfClock(given)) !== formatLabel(given.written))
       fail('DENIED', { reason: "only the owner's nodes make a label less strict", id: note.entry.id })
-    return underClock(note, given)
+    return { deletedAt, clock: given }
   })
 }
 
-/** @param edit `hlc` gives the reading of the new version */
+type Edited = Pick<Note, 'deletedAt'> & { readonly clock: LabelClock }
+
+/** @param edit `hlc` gives the reading of the new version; undefined where there is nothing to change */
 function newVersion(
   tx: Transaction,
   { id, actor, clearance, ofOwner = true, ...words }: ChangeNote,
-  edit: (note: Note, hlc: () => string) => Note,
+  edit: (note: Note, hlc: () => string) => Edited | undefined,
 ): { note: Note; commit: string } {
   const before = getNote(tx, words.home, id, clearance, { includeDeleted: true })
   let given: string | undefined
   const hlc = () => (given ??= nextHlc(tx, words.now))
   const edited = edit(before, hlc)
-  const after = edited === before || ofOwner ? edited : underClock(edited, fromOutside(clockOf(edited)))
-  const note = after === before ? before : { ...after, hlc: hlc(), actor }
-  const { commit } = putVersions(tx, words, note === before ? [] : [note])
+  if (edited === undefined) return { note: before, commit: putVersions(tx, words, []).commit }
+  const { deletedAt, clock } = edited
+  const note = underClock({ ...before, deletedAt, hlc: hlc(), actor }, ofOwner ? clock : fromOutside(clock))
+  const { commit } = putVersions(tx, words, [note])
   return { note, commit }
 }

@@ -26,8 +26,8 @@ const put = ({ store, home }: Place, notes: readonly Note[], standing?: Receivin
   store.transact((tx) => putNotes(tx, { ...words, home, notes, ...(standing === undefined ? {} : { standing }) }))
 const give = (from: Place, to: Place, id: string) => put(to, [note(from, id)])
 
-const create = async ({ store, home, did }: Place, spelled = 'private:owner') => {
-  const input = { entry: { content: 'tea is hot' }, label: parseLabel(spelled) }
+const create = async ({ store, home, did }: Place, spelled = 'private:owner', id = newId('memory', NOW)) => {
+  const input = { entry: { id, content: 'tea is hot' }, label: parseLabel(spelled) }
   const made = await store.transact((tx) => createNotes(tx, { ...words, home, actor: did, inputs: [input] }))
   return made.notes[0]?.entry.id ?? ''
 }
@@ -112,13 +112,43 @@ describe('two nodes of the owner that did not see each other', () => {
     expect(await meet()).toBe('sealed:agent:health,work')
   })
 
-  test('L4.1 what nobody changed keeps its bytes, and a version that wins keeps its own', async () => {
+  test('L4.1 what was made once and not touched needs no clock, and a version that wins keeps its bytes', async () => {
     const { one, two, id } = await apart()
-    expect(bytes(one, id)).not.toContain('label_clock')
+    for (const place of [one, two]) expect(bytes(place, id)).not.toContain('label_clock')
+    const { made } = plainClock(note(two, id))
     const { note: written } = await edit(two, id, LATER)
     await give(two, one, id)
     expect(bytes(one, id)).toBe(fromUtf8(renderNote(written)))
-    expect(bytes(one, id)).not.toContain('label_clock')
+    // who made it is kept, for changes that have seen it, and nothing else
+    expect(written.clock).toEqual({ written: written.label, made, changes: {} })
+  })
+
+  test('L1.7 a change that saw the note of one maker lowers that of no other one', async () => {
+    for (const [first, second] of [
+      ['public:owner', 'sealed:owner:health'],
+      ['sealed:owner:health', 'sealed:owner:work'],
+    ]) {
+      const [one, two, three] = (await places()) as [Place, Place, Place]
+      const id = await create(one, first)
+      await create(two, second, id)
+      await give(one, three, id)
+      await edit(three, id)
+      await relabel(three, id, 'trusted:owner', LATER)
+      for (const [from, to] of [
+        [one, two],
+        [three, one],
+        [two, three],
+        [two, one],
+        [three, two],
+        [one, three],
+      ] as const)
+        await give(from, to, id)
+      expect([one, two, three].map((place) => label(place, id))).toEqual([second, second, second])
+      await relabel(two, id, 'trusted:owner', LATER)
+      await give(two, one, id)
+      expect(label(one, id)).toBe('trusted:owner')
+      expect(bytes(one, id)).not.toMatch(/health|work/)
+    }
   })
 
   test('L1.7 after the index was made anew this node still changes labels later than it did', async () => {
@@ -140,7 +170,13 @@ describe('two nodes of the owner that did not see each other', () => {
       [DID]: { at: '1234567890123456', label: null },
       [OTHER]: { at: '0012345678e00001', label: PUBLIC },
     }
-    const whole = noteOf({}, { label: PUBLIC, clock: { written: PUBLIC, base: null, changes } })
+    const whole = noteOf(
+      {},
+      {
+        label: PUBLIC,
+        clock: { written: PUBLIC, made: [{ at: '0000000000000007', actor: DID, label: null }], changes },
+      },
+    )
     expect(parseNote(renderNote(whole))).toEqual(whole)
   })
 
@@ -166,12 +202,16 @@ describe('somebody who may write and is no node of the owner', () => {
 
   test.each([
     ['a label', {}],
-    ['a change of the label by itself', { base: null, changes: { [OTHER]: { at: later(9), label: PUBLIC } } }],
-    ['a change of the label by this node', { base: null, changes: { [DID]: { at: later(9), label: PUBLIC } } }],
-    ['that nobody holds to it any more', { base: null, changes: { [DID]: { at: later(9), label: null } } }],
+    ['a change of the label by itself', { made: [], changes: { [OTHER]: { at: later(9), label: PUBLIC } } }],
+    ['a change of the label by this node', { made: [], changes: { [DID]: { at: later(9), label: PUBLIC } } }],
+    ['that nobody holds to it any more', { made: [], changes: { [DID]: { at: later(9), label: null } } }],
   ])('L1.7 lowers no label, by saying %s', async (_what, clock) => {
     const { one, id } = await apart('private:owner:health')
-    const lower = { label: PUBLIC, hlc: later(5), clock: { ...plainClock(PUBLIC), ...clock } }
+    const lower = {
+      label: PUBLIC,
+      hlc: later(5),
+      clock: { written: PUBLIC, made: note(one, id).clock?.made ?? [], changes: {}, ...clock },
+    }
     await put(one, [told(note(one, id), lower)], FRIEND)
     expect(note(one, id)).toMatchObject({ hlc: later(5), label: parseLabel('private:external:health') })
     // nor does its word stand in the way of the owner's later
@@ -212,7 +252,7 @@ describe('somebody who may write and is no node of the owner', () => {
     await relabel(one, id, 'public:owner')
     await edit(two, id, LATER)
     expect(await meet()).toBe('private:owner')
-    await put(one, [told(note(one, id), { hlc: '01a3185d3a610000', label: PUBLIC, clock: plainClock(PUBLIC) })], FRIEND)
+    await put(one, [told(note(one, id), { hlc: '01a3185d3a610000', label: PUBLIC })], FRIEND)
     expect(label(one, id)).toBe('private:external')
   })
 
@@ -242,7 +282,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /** What happened on a node, by name: what it knows of. */
-type Event = { readonly label: Label; readonly before: ReadonlySet<number>; readonly isChange: boolean }
+type Event = {
+  readonly label: Label
+  readonly before: ReadonlySet<number>
+  readonly kind: 'making' | 'edit' | 'change'
+}
 
 describe('random histories of three nodes', () => {
   test('L1.7, L4.1 all versions in any order are the same note, never less strict than what no change has seen', async () => {
@@ -250,12 +294,25 @@ describe('random histories of three nodes', () => {
     const readers = await places()
     const at = <T>(list: readonly T[], n: number): T => list[n % list.length] ?? fail('INTERNAL')
 
-    const live = async (steps: readonly Step[], orders: readonly (readonly number[])[]) => {
-      const id = await create(at(nodes, 0))
-      for (const node of nodes.slice(1)) await give(at(nodes, 0), node, id)
-      const events: Event[] = []
-      const known: Set<number>[] = nodes.map(() => new Set())
-      const versions: Note[] = [note(at(nodes, 0), id)]
+    /** @param twice the label under which the third makes it by itself; undefined: it gets it from the first */
+    const live = async (
+      steps: readonly Step[],
+      orders: readonly (readonly number[])[],
+      twice: string | undefined,
+    ): Promise<void> => {
+      const [first, second, third] = nodes as [Place, Place, Place]
+      const id = await create(first)
+      await give(first, second, id)
+      if (twice === undefined) await give(first, third, id)
+      else await create(third, twice, id)
+      const makers = twice === undefined ? [first] : [first, third]
+      const events: Event[] = makers.map((place) => ({
+        label: note(place, id).label,
+        before: new Set(),
+        kind: 'making',
+      }))
+      const known: Set<number>[] = [new Set([0]), new Set([0]), new Set([makers.length - 1])]
+      const versions: Note[] = makers.map((place) => note(place, id))
       for (const each of steps) {
         const node = at(nodes, each.who)
         const mine = known[each.who] ?? new Set()
@@ -272,7 +329,7 @@ describe('random histories of three nodes', () => {
         // the label it has already is no change
         if (after.hlc === before.hlc) continue
         versions.push(after)
-        events.push({ label: after.label, before: new Set(mine), isChange: each.do === 'relabel' })
+        events.push({ label: after.label, before: new Set(mine), kind: each.do === 'edit' ? 'edit' : 'change' })
         mine.add(events.length - 1)
       }
       // every version reaches everybody, each in another order
@@ -288,10 +345,10 @@ describe('random histories of three nodes', () => {
       const final = note(at(readers, 0), id)
       expect(parseNote(renderNote(final))).toEqual(final)
       const state = getState(at(readers, 0).store.view(), at(readers, 0).home, id)
-      expect(parseClock(state?.clock, final.label)).toEqual(parseClock(spellClock(final), final.label))
-      // a change counts until one that has seen it
-      const isSeen = (n: number) => events.some(({ isChange, before }) => isChange && before.has(n))
-      const unseen = events.filter(({ isChange }, n) => isChange && !isSeen(n)).map((event) => event.label)
+      expect(parseClock(state?.clock, final)).toEqual(parseClock(spellClock(final), final))
+      // a making or a change counts until a change that has seen it
+      const isSeen = (n: number) => events.some(({ kind, before }) => kind === 'change' && before.has(n))
+      const unseen = events.filter(({ kind }, n) => kind !== 'edit' && !isSeen(n)).map((event) => event.label)
       expect(formatLabel(joinLabels([final.label, ...unseen]))).toBe(formatLabel(final.label))
       const [last] = events.slice(-1)
       const sawAll = last?.before.size === events.length - 1
@@ -302,6 +359,7 @@ describe('random histories of three nodes', () => {
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 14 }),
         fc.array(fc.array(fc.nat(40), { maxLength: 25 }), { minLength: 3, maxLength: 3 }),
+        fc.option(fc.constantFrom(...SPELLED), { nil: undefined }),
         live,
       ),
       { numRuns: 50, endOnFailure: false },

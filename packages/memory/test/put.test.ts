@@ -3,6 +3,7 @@ import { commitFiles, getRef, listFiles, MEMORY, readCommit, readLog } from '@cs
 import { prefix, type Store } from '@csb/store'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { plainClock } from '../src/label-clock.ts'
 import { renderNote, type Note } from '../src/note.ts'
 import { putNotes, removeNotes } from '../src/put.ts'
 import { getNote } from '../src/read.ts'
@@ -27,19 +28,22 @@ async function rowsOf(store: Store, home: string): Promise<Record<string, string
   return rows
 }
 
+/** Of versions of the note that `noteOf` makes. */
+const clock = plainClock(noteOf())
+
 describe('putting notes', () => {
   test('the later clock wins, whatever came first, and the note stays at its path', async () => {
     const { store, home } = await openHome()
     const id = newId('memory', NOW)
     const [older, newer] = [
       noteOf({ id }),
-      noteOf({ id, content: 'cold', type: 'event', level: 'hot' }, { hlc: '01a3185c50000001' }),
+      noteOf({ id, content: 'cold', type: 'event', level: 'hot' }, { hlc: '01a3185c50000001', clock }),
     ]
     const first = await put(store, home, [newer])
     const second = await put(store, home, [older])
     expect(second).toEqual({ commit: first.commit, applied: [], ignored: [id], ahead: [] })
     expect(getNote(store.view(), home, id, OWNER)).toEqual(newer)
-    await put(store, home, [noteOf({ id, content: 'warm' }, { hlc: '01a3185c50000002' })])
+    await put(store, home, [noteOf({ id, content: 'warm' }, { hlc: '01a3185c50000002', clock })])
     expect(
       listFiles(store.view(), { home, at: MEMORY, recursive: true }).filter(({ kind }) => kind === 'file'),
     ).toHaveLength(1)
@@ -49,16 +53,16 @@ describe('putting notes', () => {
   test('of equal clocks the higher actor wins, of equal actors the higher object id', async () => {
     const { store, home } = await openHome()
     const id = newId('memory', NOW)
-    await put(store, home, [noteOf({ id }, { actor: OTHER })])
+    await put(store, home, [noteOf({ id }, { actor: OTHER, clock })])
     expect((await put(store, home, [noteOf({ id, content: 'x' })])).ignored).toEqual([id])
-    await put(store, home, [noteOf({ id, content: 'x' }, { actor: OTHER })])
-    await put(store, home, [noteOf({ id, content: 'y' }, { actor: OTHER })])
+    await put(store, home, [noteOf({ id, content: 'x' }, { actor: OTHER, clock })])
+    await put(store, home, [noteOf({ id, content: 'y' }, { actor: OTHER, clock })])
     const winner = getState(store.view(), home, id)
     const again = await openHome()
     await put(again.store, again.home, [
-      noteOf({ id, content: 'y' }, { actor: OTHER }),
-      noteOf({ id, content: 'x' }, { actor: OTHER }),
-      noteOf({ id }, { actor: OTHER }),
+      noteOf({ id, content: 'y' }, { actor: OTHER, clock }),
+      noteOf({ id, content: 'x' }, { actor: OTHER, clock }),
+      noteOf({ id }, { actor: OTHER, clock }),
     ])
     expect(getState(again.store.view(), again.home, id)).toEqual(winner)
   })

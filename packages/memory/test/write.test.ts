@@ -6,6 +6,7 @@ import { parseLabel, type Clearance } from '@csb/core'
 import { getRef, listFiles, MEMORY } from '@csb/files'
 import { prefix } from '@csb/store'
 import { expect, test } from 'vitest'
+import { plainClock } from '../src/label-clock.ts'
 import { getNote, listNotes } from '../src/read.ts'
 import { getState } from '../src/states.ts'
 import { createNotes, deleteNote, relabelNote, restoreNote } from '../src/write.ts'
@@ -76,7 +77,8 @@ test('MEM-005.5.2 a deleted note is not found, and comes back whole when it is r
   expect(getNote(store.view(), home, id, OWNER, { includeDeleted: true })).toEqual(note)
 
   const restored = (await change(restoreNote, NOW + 2000)).note
-  expect(restored).toEqual({ ...before, hlc: restored.hlc, actor: OTHER })
+  // who made it is kept, for changes of its label that have seen it
+  expect(restored).toEqual({ ...before, hlc: restored.hlc, actor: OTHER, clock: plainClock(before) })
   expect(restored.hlc > note.hlc && note.hlc > before.hlc).toBe(true)
   expect(getNote(store.view(), home, id, OWNER)).toEqual(restored)
 })

@@ -9,7 +9,7 @@ import { LIMITS, fail, isId } from '@csb/core'
 /** One compartment: all live and softly deleted notes with exactly this label. Equal roots mean equal sets. */
 export type CompartmentSummary = { readonly label: string; readonly count: number; readonly root: string }
 
-/** `[note id, hlc, actor did, blob oid]`, and where its label was changed the clock of that in its one spelling */
+/** `[note id, hlc, actor did, blob oid]`, and where it has one its label clock in its one spelling */
 export type Row = readonly [id: string, hlc: string, actor: string, oid: string, clock?: string]
 
 /** What there is of a home for the other side; `tombstones` is the same on every page. */
@@ -26,7 +26,7 @@ export type SyncMessage =
   | { readonly type: 'want'; readonly ids: readonly string[]; readonly last: boolean }
   | {
       readonly type: 'notes'
-      /** files of notes, as their author wrote them */
+      /** files of notes as the sender holds them: as they were written, or as two versions came together there */
       readonly items: readonly string[]
       /** ids that the other side holds and may not see any more */
       readonly gone: readonly string[]

@@ -63,7 +63,11 @@ export function createPlanner({ home, clearance, accepts, standing }: Planning) 
 function isWanted(own: NoteState, row: Row, listedUnder: string, standing: Standing): boolean {
   const [, hlc, actor, oid] = row
   if (oid === own.oid) return false
-  const mine = { hlc: own.hlc, actor: own.actor, clock: parseClock(own.clock, parseLabel(own.label)) }
+  const mine = {
+    hlc: own.hlc,
+    actor: own.actor,
+    clock: parseClock(own.clock, { ...own, label: parseLabel(own.label) }),
+  }
   if (isNews(mine, { hlc, actor, clock: clockIn(row, listedUnder) }, standing)) return true
   // two versions under one clock reading, alike in all that a row says: their words decide
   return hlc === own.hlc && actor === own.actor && listedUnder === own.label && row[4] === own.clock
@@ -72,7 +76,8 @@ function isWanted(own: NoteState, row: Row, listedUnder: string, standing: Stand
 /** @throws PEER_MISBEHAVED */
 function clockIn(row: Row, listedUnder: string): LabelClock {
   try {
-    return parseClock(row[4], parseLabel(listedUnder))
+    const [, hlc, actor, , clock] = row
+    return parseClock(clock, { hlc, actor, label: parseLabel(listedUnder) })
   } catch (error) {
     if (isNodeError(error, 'MALFORMED')) fail('PEER_MISBEHAVED', { reason: 'not a label clock', id: row[0] }, error)
     throw error

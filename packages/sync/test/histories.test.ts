@@ -6,10 +6,13 @@ import { FULL, TRUSTED, createNode, labelOf, seenBy, sync, type Between, type No
 import { createWire, type Wire } from './ports.ts'
 
 const LEVELS: readonly Level[] = ['public', 'trusted', 'private', 'sealed']
+const IMPORTED = ['mem_1800000000000_aaaaaaaaaa', 'mem_1800000000000_bbbbbbbbbb']
 const isShown = (level: Level): boolean => level === 'public' || level === 'trusted'
 
 type Step =
   | { readonly do: 'create'; readonly who: number; readonly level: Level }
+  /** the same thing from elsewhere, which has the same id on every node */
+  | { readonly do: 'import'; readonly who: number; readonly which: number; readonly level: Level }
   | { readonly do: 'rewrite' | 'softDelete' | 'forget'; readonly who: number; readonly which: number }
   | { readonly do: 'relabel'; readonly who: number; readonly which: number; readonly level: Level }
   | { readonly do: 'sync'; readonly pair: number; readonly cutAfter: number }
@@ -19,6 +22,7 @@ const which = fc.nat(20)
 const level = fc.constantFrom(...LEVELS)
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('create' as const), who, level }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('import' as const), who, which: fc.nat(1), level }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('rewrite', 'softDelete', 'forget' as const), who, which }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('relabel' as const), who, which, level }) },
   {
@@ -79,11 +83,14 @@ async function live(steps: readonly Step[], mayWrite: boolean): Promise<void> {
   const take = async (each: Step): Promise<void> => {
     if (each.do === 'sync') return meet(each.pair, each.cutAfter)
     const node = acts(each.who)
-    if (each.do === 'create') {
+    if (each.do === 'create' || each.do === 'import') {
+      const same = each.do === 'create' ? undefined : IMPORTED[each.which]
+      const here = [...(await node.states()).map(({ id }) => id), ...(await node.tombstones())]
+      if (same !== undefined && here.includes(same)) return
       // a friend has no word for what it may not see
       const under = node === friend && !isShown(each.level) ? 'trusted' : each.level
       const word = `word${++count}x`
-      said(await node.create(word, labelOf(under)), word, isShown(under))
+      said(await node.create(word, labelOf(under), same), word, isShown(under))
       return
     }
     const state = await held(node, each.which)

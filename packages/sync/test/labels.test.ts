@@ -108,6 +108,52 @@ describe('two nodes of the owner', () => {
   })
 })
 
+describe('one id made on two nodes', () => {
+  test('L1.7 who saw one of them only lowers the other one nowhere', async () => {
+    const third = await createNode('third', createKeyPair().did)
+    nodes.push(third)
+    const id = await nas.create('taken in here', 'public:owner')
+    await laptop.create('taken in there', 'sealed:owner:health', id)
+    await sync(nas, third, OWN)
+    await third.relabel(id, 'trusted:owner')
+    for (const [left, right] of [
+      [laptop, third],
+      [nas, laptop],
+      [third, nas],
+    ] as const)
+      await sync(left, right, OWN)
+    expect([nas, laptop, third].map((node) => label(node, id))).toEqual(Array(3).fill('sealed:owner:health'))
+    expect(nas.tree()).toBe(laptop.tree())
+    expect(await isSilent(nas, third, OWN)).toBe(true)
+  })
+})
+
+describe('one id made here and by a friend', () => {
+  const isEqual = async (id: string, how: Between): Promise<void> => {
+    const { oid } = (await nas.states()).find((state) => state.id === id) ?? {}
+    expect(seenBy(await friend.states(), () => true)).toEqual({ [id]: oid })
+    expect(await isSilent(nas, friend, how)).toBe(true)
+  }
+
+  test.each([
+    ['the owner first', true, 'public:owner'],
+    ['the friend first', false, 'public:owner'],
+    ['under a stricter label, by the owner first', true, 'trusted:owner:work'],
+    ['under a stricter label, by the friend first', false, 'trusted:owner:work'],
+  ])('L4.1 is the same at both after the second session: %s', async (_name, ownerFirst, spelled) => {
+    const how: Between = { ...WRITER, ofRight: { clearance: { level: 'trusted', tags: ['work'] }, mayWrite: true } }
+    let id = ''
+    if (ownerFirst) id = await nas.create('one', 'trusted:owner')
+    id = await friend.create('two', spelled, ...(ownerFirst ? [id] : []))
+    if (!ownerFirst) await nas.create('one', 'trusted:owner', id)
+    await sync(nas, friend, how)
+    await sync(nas, friend, how)
+    await isEqual(id, how)
+    expect(friend.note(id).entry.content).toBe(ownerFirst ? 'two' : 'one')
+    expect(nas.note(id).label.tags).toEqual(parseLabel(spelled).tags)
+  })
+})
+
 describe('what was raised', () => {
   test('L4.2 is sent to nobody below it at any later session, in no version', async () => {
     const id = await nas.create('first words', 'trusted:owner')
@@ -164,7 +210,7 @@ describe('a peer that is no node of the owner', () => {
     const { hlc } = nas.note(id)
     const at = `${hlc.slice(0, 10)}ffffff`
     const changes = { [nas.key.did]: { at, label: parseLabel('public:owner') } }
-    const clock = { written: parseLabel('public:owner'), base: null, changes }
+    const clock = { written: parseLabel('public:owner'), made: [], changes }
     await friend.forge(id, (note) => ({ ...note, label: parseLabel('public:owner'), clock }))
     const before = label(nas, id)
     await sync(nas, friend, WRITER)

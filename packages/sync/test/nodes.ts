@@ -118,7 +118,8 @@ export async function createNode(name: string, owner: string, ofOwner = true): P
       const before = note(id)
       // whoever writes sees the label as it is
       const label = own(before.label)
-      const clock = { ...(before.clock ?? { base: before.label, changes: {} }), written: label }
+      const made = [{ at: before.hlc, actor: before.actor, label: before.label }]
+      const clock = { ...(before.clock ?? { made, changes: {} }), written: label }
       await put((hlc) => ({ ...before, label, clock, entry: { ...before.entry, content }, hlc, actor: key.did }))
     },
     relabel: async (id, label) => {
