@@ -151,6 +151,8 @@ export const LIMITS = {
   gitRefPrefixes: 256,
   /** Commits that are projected for a reader while it waits; where more are left, ids are not told until they are. */
   projectedAtOnce: 500,
+  /** Long histories that are projected or wait for it, one after the other; whoever comes above it asks again. */
+  projectionsWaiting: 32,
   /** A blob that is worked on in memory; also the most that comes of a delta. */
   blobBytes: 64 * MiB,
   /** Git view: a blob that is only passed through, never held. */

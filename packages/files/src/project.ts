@@ -24,7 +24,12 @@ const STEP_COMMITS = 64
  * @throws NOT_FOUND, OBJECT_DAMAGED, CONFLICT where labels go on changing meanwhile
  * @clause L4.2
  */
-export async function projectCommit(store: Store, projection: Projection, commit: string): Promise<string | null> {
+export async function projectCommit(
+  store: Store,
+  projection: Projection,
+  commit: string,
+  signal?: AbortSignal,
+): Promise<string | null> {
   const { home, clearance } = projection
   if (await isWhole(store.view(), projection)) {
     readCommit(store.view(), home, commit)
@@ -39,6 +44,7 @@ export async function projectCommit(store: Store, projection: Projection, commit
     const pending = pendingOf(view, projection, commit)
     let isCurrent = true
     for (let at = 0; at < pending.length && isCurrent; at += STEP_COMMITS) {
+      signal?.throwIfAborted()
       const step = pending.slice(at, at + STEP_COMMITS)
       isCurrent = await store.transact((tx) => {
         if (epochOf(tx, home) !== epoch) return false

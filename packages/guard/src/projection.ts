@@ -25,6 +25,7 @@ const NOTE = /^notes\/[0-9]{4}\/[0-9]{2}\/[0-9a-f]{2}\/(mem_[0-9]{13}_[0-9A-Za-z
 /**
  * What a reader sees of a commit, by its clearance and the paths it reaches, as a commit of the same home. It is the commit itself where the
  * reader sees everything and nothing was forgotten.
+ * @param signal breaks it off between two steps; what was done by then is kept
  * @returns object id; null where the reader sees nothing of its history
  * @throws NOT_FOUND, OBJECT_DAMAGED, CONFLICT where labels go on changing meanwhile
  * @clause L4.2
@@ -32,7 +33,8 @@ const NOTE = /^notes\/[0-9]{4}\/[0-9]{2}\/[0-9a-f]{2}\/(mem_[0-9]{13}_[0-9A-Za-z
 export const projectCommit = (
   store: Store,
   { home, commit, clearance }: { readonly home: string; readonly commit: string; readonly clearance: Sight },
-): Promise<string | null> => projectWith(store, { home, clearance, labelOf: labelInForce }, commit)
+  signal?: AbortSignal,
+): Promise<string | null> => projectWith(store, { home, clearance, labelOf: labelInForce }, commit, signal)
 
 /** The same within a transaction, for a commit of which little is left to be worked out. @clause L4.2 */
 export const projectWithin = (

@@ -12,10 +12,12 @@ import {
   type CommitFiles,
 } from '@csb/files'
 import { putNotes } from '@csb/memory'
+import { projectCommit } from '../src/index.ts'
 import { NOW, openHome } from './open-home.ts'
 import {
   BRANCH,
   FULL,
+  LOW,
   OWNER,
   everything,
   filesOf,
@@ -116,6 +118,15 @@ describe('what a reader sees of a commit', () => {
     }
     const { commit } = await open.store.transact((tx) => commitFiles(tx, taken))
     expect(await project(open.store, open.home.id, commit)).toBe(commit)
+  })
+
+  test('what is broken off leaves off between two steps, and goes on where it is asked for again', async () => {
+    const { store } = await openHome()
+    const home = nextHome()
+    const [head = ''] = await replay(store, home, [{ changes: [['a.md', 1]], message: 'one' }])
+    const stopped = AbortSignal.abort(new Error('the node stops'))
+    await expect(projectCommit(store, { home, commit: head, clearance: LOW }, stopped)).rejects.toThrow('stops')
+    expect(await project(store, home, head)).toEqual(expect.any(String))
   })
 
   test('commits that only change hidden files are left out, and others keep author, time and first line', async () => {

@@ -74,6 +74,7 @@ export function createService(init: Parts): Service {
 
     close: async () => {
       listeners.clear()
+      parts.runs.projecting.stop()
     },
   }
 }

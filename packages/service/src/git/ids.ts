@@ -25,9 +25,9 @@ export async function commitKnown(context: Context, home: string, commit: string
   if (!isPart(context)) return commit
   const { store, runs } = context
   const asked = { home, commit, clearance: sightOf(context) }
-  const project = () => projectCommit(store, asked)
-  if (isNear(store.view(), asked)) return project()
-  runs.projecting.begin(`${home} ${commit} ${JSON.stringify(asked.clearance)}`, project)
+  if (isNear(store.view(), asked)) return projectCommit(store, asked)
+  const name = `${home} ${commit} ${JSON.stringify(asked.clearance)}`
+  context.background(runs.projecting.begin(name, (signal) => projectCommit(store, asked, signal)))
   return undefined
 }
 
