@@ -26,7 +26,7 @@ type Chain = {
 type Read = { readonly path: string; readonly oid: string; readonly label: Label }
 
 /** What was read before under the same lease. */
-type Earlier = { readonly reads: readonly Read[]; readonly erased: number }
+type Earlier = { readonly reads: readonly Read[]; readonly erased: number; readonly more: number }
 
 type Listed = { readonly reads: readonly Read[] | null; readonly readCount: number; readonly earlier: Earlier }
 
@@ -134,18 +134,22 @@ function readsText(listed: Listed): string {
 
 function ownReads({ reads, readCount, earlier }: Listed): string[] {
   if (reads === null) return [t('explain.erased', { count: readCount })]
-  if (readCount === 0) return earlier.reads.length > 0 || earlier.erased > 0 ? [] : [t('explain.nothing')]
+  if (readCount === 0) return isAny(earlier) ? [] : [t('explain.nothing')]
   return [
     ...linesOf(reads),
     ...(reads.length < readCount ? [t('explain.lost', { count: readCount - reads.length })] : []),
   ]
 }
 
-function earlierReads({ reads, erased }: Earlier): string[] {
-  if (reads.length === 0 && erased === 0) return []
+const isAny = ({ reads, erased, more }: Earlier): boolean => reads.length + erased + more > 0
+
+function earlierReads(earlier: Earlier): string[] {
+  const { reads, erased, more } = earlier
+  if (!isAny(earlier)) return []
   return [
     t('explain.earlier', { count: reads.length }),
     ...linesOf(reads).map((line) => `  ${line}`),
+    ...(more === 0 ? [] : [`  ${t('explain.earlier-more', { count: more })}`]),
     ...(erased === 0 ? [] : [`  ${t('explain.earlier-erased', { count: erased })}`]),
   ]
 }

@@ -44,6 +44,7 @@ export const RECORD_TEXTS = {
   'explain.until': 'until {until}',
   'explain.read': '{path}  {label}',
   'explain.earlier': 'and before, under the same lease, {count|thing|things}:',
+  'explain.earlier-more': '… and at least {count} more before those, which are not told',
   'explain.earlier-erased': 'and what {count|entry|entries} said that was erased',
   'explain.merged': '{commit}  by {by}, run {run}, which read',
   'explain.merged-unknown': '{commit}  of which this record has no entry',

@@ -5,7 +5,8 @@
  */
 import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
 import { commitsBetween, readCommit } from '@csb/files'
-import { createReadList, prefix, tail, type View } from '@csb/store'
+import { prefix, tail, type View } from '@csb/store'
+import { earlierReads } from './earlier-reads.ts'
 import { findCard } from './gate.ts'
 import { grantHash, leaseOf } from './grant.ts'
 import type { Rank } from './rank.ts'
@@ -103,6 +104,8 @@ export type Explanation = {
     readonly reads: RecordPayload['reads']
     /** entries whose payload was erased */
     readonly erased: number
+    /** at least so many further things were read before, which are not told */
+    readonly more: number
   }
   /** the commits that a merge brought in, newest first, and by what right each was made; empty where it is no merge */
   readonly merged: readonly ExplainedMerge[]
@@ -147,7 +150,7 @@ async function explanationOf(view: View, seq: number, commit: string | null): Pr
   const { header, payload } = recordAt(view, seq)
   return {
     ...entryOf(view, commit, { header, payload }),
-    earlier: await earlierReads(view, header, payload),
+    earlier: await earlierOf(view, header, payload),
     ...(await mergedIn(view, commit, payload)),
     approval: commit === null ? null : approvalOf(view, commit, payload),
     imported: null,
@@ -161,7 +164,7 @@ function importedExplanation(view: View, home: string, commit: string): Explanat
   const { header, payload, node, isSigned } = importedEvidence(view, home, commit)
   return {
     ...entryOf(view, commit, { header, payload }),
-    earlier: { reads: [], erased: 0 },
+    earlier: { reads: [], erased: 0, more: 0 },
     merged: [],
     mergedMore: false,
     approval: null,
@@ -193,24 +196,17 @@ function entryOf(view: View, commit: string | null, { header, payload }: Entry) 
   }
 }
 
-/** What the entries before it list that were written under the same lease. */
-async function earlierReads(
+/** What the entries before it list that were written under the same lease, and its own does not. */
+async function earlierOf(
   view: View,
-  { lease, seq: own }: RecordHeader,
+  { lease, seq }: RecordHeader,
   payload: RecordPayload | null,
 ): Promise<Explanation['earlier']> {
-  if (lease === null) return { reads: [], erased: 0 }
+  const { reads, erased, more } = await earlierReads(view, lease, seq)
   const listed = new Set((payload?.reads ?? []).map(nameOfRead))
-  const before = createReadList()
-  let erased = 0
-  for await (const [fullKey] of view.range({ prefix: prefix('recordByLease', lease) })) {
-    const seq = Number(tail(fullKey, 'recordByLease').split('/')[1])
-    if (seq >= own) break
-    const { payload: told } = recordAt(view, seq)
-    if (told === null) erased++
-    for (const read of told?.reads ?? []) if (!listed.has(nameOfRead(read))) before.noteRead(read)
-  }
-  return { reads: before.reads, erased }
+  const others = reads.filter((read) => !listed.has(nameOfRead(read)))
+  const told = others.slice(-LIMITS.earlierReads)
+  return { reads: told, erased, more: more + others.length - told.length }
 }
 
 const nameOfRead = ({ home, path, oid }: RecordPayload['reads'][number]): string => `${home}\0${path}\0${oid}`
@@ -235,7 +231,7 @@ async function mergedIn(
 async function mergedEntry(view: View, commit: string, seq: number): Promise<ExplainedMerge['entry']> {
   const { header, payload } = recordAt(view, seq)
   const { at, actor, run, readCount, reads } = entryOf(view, commit, { header, payload })
-  return { seq, at, actor, run, readCount, reads, earlier: await earlierReads(view, header, payload) }
+  return { seq, at, actor, run, readCount, reads, earlier: await earlierOf(view, header, payload) }
 }
 
 /** Newest first; undefined where they are too many to be told, or some of their history is not here. */

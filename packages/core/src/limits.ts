@@ -67,6 +67,12 @@ export const LIMITS = {
   gateLineChars: 1_000,
   /** Changes of one act: what is larger is proposed in parts, so that a person can read it. */
   gateChanges: 50_000,
+  /** Entries before one of the same lease that are looked at for what it rests on: each is decoded while somebody waits. */
+  earlierEntries: 256,
+  /** What those may list together: one listing of a large home is as many things as it has notes. */
+  earlierLooked: 20_000,
+  /** What of that is told one by one; a merge tells it of each commit it brought in. */
+  earlierReads: 500,
   /** Commits behind one card whose runs are told. */
   gateCommits: 10_000,
 

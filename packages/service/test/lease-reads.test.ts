@@ -1,6 +1,6 @@
 /** What is read under a lease that was handed out: each request is one of many, and a commit rests on all before it. */
 import { describe, expect, test } from 'vitest'
-import { NodeError, createFakeClock, until, type Lease } from '@csb/core'
+import { LIMITS, NodeError, createFakeClock, until, type Lease } from '@csb/core'
 import { prefix } from '@csb/store'
 import { HOUR, NOW, codeOf, createHouse, holdingIn, type Holder, type House } from './house.ts'
 
@@ -20,9 +20,14 @@ const remember = async (house: House, content: string) =>
 const read = (house: House, session: Session, id: string) => house.service.perform(session, 'memory.get', { id })
 const write = async (house: House, session: Session, path: string) =>
   (await house.service.perform(session, 'files.write', { branch: 'runs/x', path, text: path })) as { commit: string }
-const explained = (house: House, commit: string) =>
-  house.owned<{ reads: Read[]; readCount: number; earlier: { reads: Read[] } }>('record.explain', { commit })
+const explained = (house: House, commit: string) => house.owned<Told>('record.explain', { commit })
 type Read = { readonly path: string }
+type Earlier = { readonly reads: Read[]; readonly erased: number; readonly more: number }
+type Told = {
+  readonly reads: Read[]
+  readonly readCount: number
+  readonly earlier: Earlier
+}
 
 const idsIn = (reads: readonly Read[]): string[] => reads.map(({ path }) => /mem_[^.]*/.exec(path)?.[0] ?? path).sort()
 const unlisted = async (house: House) =>
@@ -98,9 +103,28 @@ describe('L1.5 the read list of a lease', () => {
     const listing = (await house.records()).filter(({ operation }) => operation === 'memory.list')
     expect(listing).toHaveLength(1)
     const { commit } = await write(house, session, 'one.md')
-    const told = await explained(house, commit)
-    expect(idsIn([...told.reads, ...told.earlier.reads])).toEqual(made.toSorted())
+    const { reads, earlier } = await explained(house, commit)
+    // of so many the newest are named, and how many more there are
+    expect(earlier.reads).toHaveLength(LIMITS.earlierReads)
+    expect(reads.length + earlier.reads.length + earlier.more).toBe(made.length)
+    const all = new Set(made)
+    expect(idsIn([...reads, ...earlier.reads]).every((id) => all.delete(id))).toBe(true)
     expect(clock.now()).toBeLessThan(NOW + HOUR)
+  })
+
+  test("L1.5 has no part of what the owner's command line read for other requests", async () => {
+    const house = await createHouse()
+    for (const name of ['a', 'b', 'c']) {
+      const id = await remember(house, name)
+      await house.owned('memory.get', { id })
+      await house.owned('memory.delete', { id })
+    }
+    const { commit } = await house.owned<{ commit: string }>('files.write', {
+      branch: 'runs/z',
+      path: 'z.md',
+      text: 'z',
+    })
+    expect((await explained(house, commit)).earlier).toEqual({ reads: [], erased: 0, more: 0 })
   })
 
   test('L1.5 is kept when it is read again, where it could not be kept before', async () => {
