@@ -134,6 +134,6 @@ describe('a push of a session that has cloned what came from outside', () => {
     await git('checkout', '-q', '-b', 'runs/own')
     await commitIn(folder, { 'plan.md': 'my own' }, 'plan')
     await git('push', '-q', 'origin', 'runs/own')
-    expect(await labelOf('runs/own', 'plan.md')).toMatchObject({ integrity: 'owner' })
+    expect(await labelOf('runs/own', 'plan.md')).toMatchObject({ integrity: 'agent' })
   })
 })

@@ -18,6 +18,7 @@ export const GIT_TEXTS = {
   'git.advice.INVALID_INPUT.nothing': 'commit what is to be proposed, then push again; what is there: git log',
   'git.advice.INVALID_INPUT.name': 'name it otherwise, within the paths of the lease: git mv, then push again',
   'git.advice.DENIED': 'leave it out of the commits; the owner can do it: csb label --help',
+  'git.advice.DENIED.label': 'label it in .csb/labels.json by a further commit, then push again',
   'git.advice.SCOPE_EXCEEDED': 'push to what the lease names, or ask the owner for another: csb lease --help',
   'git.advice.CLEARANCE': 'push a branch on what you fetched, or ask the owner for a lease that sees more',
   'git.advice.NOT_FOUND': 'fetch again and build on what is there: git pull --rebase, then push again',

@@ -91,7 +91,7 @@ function readHome(value: unknown): Home {
 }
 
 function readRef(value: unknown, { hash }: Home): { branch: string } & Ref {
-  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'], ['outside', 'words'])
+  const fields = fieldsOf(value, ['branch', 'commit', 'protected', 'updatedAt'], ['outside', 'words', 'agent'])
   const { branch, commit, protected: isProtected, updatedAt } = fields
   const isSound =
     typeof branch === 'string' &&
@@ -123,7 +123,7 @@ const RECYCLED = ['branch', 'path', 'oid', 'mode', 'label', 'deletedAt', 'until'
 
 /** A file with its mode, or a whole branch, which has neither path nor mode and is named by its head. */
 function readRecycled(value: unknown, { hash }: Home): Recycled {
-  const fields = fieldsOf(value, RECYCLED, ['outside', 'words'])
+  const fields = fieldsOf(value, RECYCLED, ['outside', 'words', 'agent'])
   const { branch, path, oid, mode, label, deletedAt, until, commit } = fields
   const known = MODES.find((one) => one === mode) ?? null
   const isWhole = path === null && mode === null && commit === oid
@@ -150,12 +150,13 @@ function readMark(value: unknown): string {
   return isSound ? mark : fail('MALFORMED', { reason: 'name of what was forgotten' })
 }
 
-/** Whether the name of a branch, and words of its commits, came from outside: said, or nothing. */
-const isMark = ({ outside, words }: Fields): boolean =>
-  [outside, words].every((mark) => mark === undefined || mark === true)
-const markOf = ({ outside, words }: Fields): { readonly outside?: true; readonly words?: true } => ({
+/** Whether the name of a branch and words of its commits came from outside, and a session pushed to it: said, or nothing. */
+const isMark = ({ outside, words, agent }: Fields): boolean =>
+  [outside, words, agent].every((mark) => mark === undefined || mark === true)
+const markOf = ({ outside, words, agent }: Fields): Pick<Ref, 'outside' | 'words' | 'agent'> => ({
   ...(outside === true ? { outside } : {}),
   ...(words === true ? { words } : {}),
+  ...(agent === true ? { agent } : {}),
 })
 
 /** Exactly these members, and those that need not be there. */

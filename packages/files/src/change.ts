@@ -9,7 +9,7 @@ import { MAIN } from './homes.ts'
 import { LABELS_PATH, changeLabels, readLabels, type LabelChange } from './labels.ts'
 import { isErased, readCommit, writeCommit } from './objects.ts'
 import { isReserved, validateBranch, validatePath } from './paths.ts'
-import { getRef, moveRef, resolveCommit } from './refs.ts'
+import { getRef, marksIn, moveRef, resolveCommit } from './refs.ts'
 
 /** What every commit says of itself. */
 export type CommitWords = {
@@ -33,6 +33,8 @@ export type CommitOn = CommitWords & {
   readonly outside?: boolean
   /** who commits has read from outside */
   readonly words?: boolean
+  /** a new branch starts from what a session pushed as it is */
+  readonly agent?: boolean
 }
 
 export type CommitFiles = CommitOn & {
@@ -101,12 +103,14 @@ export function commitTree(
   const { expect = head } = input
   if (expect !== head) fail('CONFLICT', { home, branch, expect, head })
   const parent = head ?? resolveCommit(tx, home, input.from ?? MAIN)
-  // a new branch begins with the words that the other one holds
-  const isSpoken = head === null && getRef(tx, home, input.from ?? MAIN)?.words === true
+  // a new branch begins with what is known of the other one
+  const begun = head === null ? marksIn(getRef(tx, home, input.from ?? MAIN)) : {}
+  const words = begun.words === true || input.words === true
+  const agent = begun.agent === true || input.agent === true
   const before = readCommit(tx, home, parent).tree
   const tree = edit(before)
   if (tree === before) {
-    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now, outside, words: isSpoken })
+    if (head === null) moveRef(tx, home, branch, { expect: null, to: parent, now, outside, ...begun })
     return { commit: parent, parent, tree }
   }
   const person = { ...author, at: now }
@@ -118,7 +122,7 @@ export function commitTree(
     message,
     trailers,
   })
-  moveRef(tx, home, branch, { expect: head, to: commit, now, outside, words: isSpoken || input.words === true })
+  moveRef(tx, home, branch, { expect: head, to: commit, now, outside, words, agent })
   return { commit, parent, tree }
 }
 

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { LIMITS, canonicalize, digestOf, formatLabel, isNodeError, sha256Hex, utf8, type Label } from '@csb/core'
 import type { View } from '@csb/store'
-import { labelsOf, readLabels } from './labels.ts'
+import { labelsOf, readLabels, type LabelReader } from './labels.ts'
 import { findRenames } from './merge-renames.ts'
 import { objectSize, readBlob, readTree } from './objects.ts'
 import { comparePaths, diffTrees, type Side, type TreeChange } from './tree-diff.ts'
@@ -47,14 +47,21 @@ type Content = {
 /**
  * @param before object id of a root tree
  * @param after the same
+ * @param labels in force on either side; omitted: what the trees say
  * @returns entries in byte order of their paths
  * @throws NOT_FOUND, OBJECT_DAMAGED
  */
-export function manifestOf(view: View, home: string, before: string, after: string): ManifestEntry[] {
+export function manifestOf(
+  view: View,
+  home: string,
+  before: string,
+  after: string,
+  labels: readonly [LabelReader, LabelReader] = [labelsOf(view, home, before), labelsOf(view, home, after)],
+): ManifestEntry[] {
   const changes = diffTrees(view, home, before, after)
   const renames = findRenames(view, home, changes, 1)
   const moved = new Set(renames.values())
-  const [labelOld, labelNew] = [labelsOf(view, home, before), labelsOf(view, home, after)]
+  const [labelOld, labelNew] = labels
   const contents = new Map<string, Content>()
   const contentOf = (side: Side | null): Content => {
     if (side === null) return { sha256: null, size: null }

@@ -98,7 +98,7 @@ export function changeRef(
   tx: Transaction,
   home: string,
   { name, from, to }: RefChange,
-  by: { readonly now: number; readonly outside: boolean; readonly words?: boolean },
+  by: { readonly now: number; readonly outside: boolean; readonly words?: boolean; readonly agent?: boolean },
 ): void {
   const { now, words = false } = by
   const asked = parseGitName(name)

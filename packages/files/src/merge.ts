@@ -5,6 +5,7 @@
  */
 import { fail } from '@csb/core'
 import type { Transaction, View } from '@csb/store'
+import { labelledAsAgents } from './agent-label.ts'
 import type { CommitWords } from './change.ts'
 import { manifestDigest, manifestOf, type ManifestEntry } from './diff-manifest.ts'
 import { MEMORY } from './homes.ts'
@@ -116,7 +117,7 @@ export function computeMerge(tx: Transaction, { home, from, into }: MergeBranche
   const base = commonAncestor(tx, home, ours, theirs) ?? null
   const treeOf = (commit: string) => readCommit(tx, home, commit).tree
   const before = treeOf(ours)
-  const { tree, conflicts } =
+  const merged =
     base === theirs
       ? { tree: before, conflicts: [] }
       : mergeTrees(tx, home, {
@@ -126,7 +127,11 @@ export function computeMerge(tx: Transaction, { home, from, into }: MergeBranche
           from,
           into,
         })
-  const manifest = manifestOf(tx, home, before, tree)
+  const { conflicts } = merged
+  const taken = manifestOf(tx, home, before, merged.tree)
+  const isPushed = getRef(tx, home, from)?.agent === true
+  const tree = isPushed ? labelledAsAgents(tx, home, { tree: merged.tree, manifest: taken }) : merged.tree
+  const manifest = tree === merged.tree ? taken : manifestOf(tx, home, before, tree)
   return { base, ours, theirs, tree, digest: manifestDigest(manifest), manifest, conflicts }
 }
 

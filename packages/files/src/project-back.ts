@@ -17,7 +17,7 @@ import { FORGOTTEN_TEXT, createTreeProjector, type Projection, type TreeProjecto
 import { CLEARANCE_TRAILER, spellClearance } from './project-words.ts'
 import { leadsOn, reachesPath, type Sight } from './sight.ts'
 import { writeMemo } from './projection-memo.ts'
-import { getRef, resolveCommit } from './refs.ts'
+import { getRef, marksIn, resolveCommit } from './refs.ts'
 import { FOLDER, blobOf, type TreeEntry } from './tree.ts'
 import { foldedName } from './twins.ts'
 import { entryAt, walkCommits } from './walk.ts'
@@ -77,6 +77,7 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
   } = input
   const projection = { home, clearance, labelOf }
   const parent = await commitSeenAs(tx, projection, { branch: validateBranch(branch), from, base })
+  const known = marksIn(getRef(tx, home, branch) ?? getRef(tx, home, from))
   const { tree } = readCommit(tx, home, parent)
   const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
   const own: Label = { ...OWN_LABEL, level: clearance.level, tags: clearance.tags.filter((tag) => tag !== EVERY_TAG) }
@@ -89,8 +90,9 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
     home,
     branch,
     from: parent,
-    // the branch begins with the words that the other one holds
-    words: isSpoken || (getRef(tx, home, branch) ?? getRef(tx, home, from))?.words === true,
+    // the branch begins with what is known of the other one
+    words: isSpoken || known.words === true,
+    agent: known.agent === true,
     changes: fitted.map(({ at, bytes }) => ({ path: at, bytes })),
     labels: fitted
       .filter(({ bytes }) => bytes !== null)

@@ -1,8 +1,8 @@
 /** Read files, folders and history of a branch or a commit. What is read of files is noted in the view. */
 import { fail, utf8, type Label } from '@csb/core'
 import type { View } from '@csb/store'
+import { labelsOn } from './agent-label.ts'
 import type { Person } from './commit.ts'
-import { labelsOf } from './labels.ts'
 import { readBlob, readCommit, readTree } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { resolveCommit } from './refs.ts'
@@ -45,7 +45,7 @@ export function readFile(view: View, { home, at, path }: ReadAt & { readonly pat
   const entry = entryAt(view, home, tree, path)
   if (entry?.mode === SUBMODULE) fail('NOT_FOUND', { home, at, path, reason: 'a submodule: its files are elsewhere' })
   if (entry === undefined || entry.mode === FOLDER) return fail('NOT_FOUND', { home, at, path })
-  const label = labelsOf(view, home, tree)(path)
+  const label = labelsOn(view, home, at, tree)(path)
   const bytes = readBlob(view, home, entry.oid)
   view.noteRead({ home, path, oid: entry.oid, label })
   return { bytes, oid: entry.oid, label }
@@ -75,7 +75,7 @@ export function listFiles(
   const { tree } = readCommit(view, home, resolveCommit(view, home, at))
   const start = path === '' ? { mode: FOLDER, oid: tree } : entryAt(view, home, tree, path)
   if (start?.mode !== FOLDER) return fail('NOT_FOUND', { home, at, path })
-  const labelOf = labelsOf(view, home, tree)
+  const labelOf = labelsOn(view, home, at, tree)
   const found: Listed[] = []
   const list = (folder: string, above: string): void => {
     for (const entry of readTree(view, home, folder)) {
@@ -99,7 +99,7 @@ export function labelAt(
 ): { readonly label: Label; readonly isThere: boolean } {
   const { tree } = readCommit(view, home, resolveCommit(view, home, at))
   return {
-    label: labelsOf(view, home, tree)(path),
+    label: labelsOn(view, home, at, tree)(path),
     isThere: entryAt(view, home, tree, validatePath(path)) !== undefined,
   }
 }

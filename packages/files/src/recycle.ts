@@ -10,7 +10,7 @@ import { LABELS_PATH, changeLabels, labelReader, readLabels } from './labels.ts'
 import { isErased, objectSize, readBlob, readCommit, writeBlob } from './objects.ts'
 import { validatePath } from './paths.ts'
 import { checkPlaced } from './placed-check.ts'
-import { dropRef, getRef, moveRef, resolveCommit, type Ref } from './refs.ts'
+import { dropRef, getRef, marksIn, moveRef, resolveCommit, type Ref } from './refs.ts'
 import { placeFiles } from './tree-place.ts'
 import { FILE, FOLDER, SUBMODULE, isBlob, type Mode } from './tree.ts'
 import { MEMORY } from './homes.ts'
@@ -36,6 +36,8 @@ export type Recycled = {
   readonly outside?: true
   /** of a whole branch: commits on it were made by a session that had read from outside */
   readonly words?: true
+  /** of a whole branch: a session pushed to it */
+  readonly agent?: true
 }
 
 export type ListRecycled = {
@@ -131,7 +133,6 @@ export function keepHead(
   branch: string,
   { head, now, ref }: { readonly head: string; readonly now: number; readonly ref: Ref | undefined },
 ): void {
-  const words = ref?.words === true ? ({ words: true } as const) : {}
   const what = {
     branch,
     path: null,
@@ -140,7 +141,7 @@ export function keepHead(
     label: BRANCH_LABEL,
     commit: head,
     ...nameOf(ref),
-    ...words,
+    ...marksIn(ref),
   }
   keepRecycled(tx, home, { ...what, deletedAt: now, until: untilOf(now) })
 }
@@ -235,8 +236,7 @@ export async function restoreBranch(
   const { oid } = found
   if (getRef(tx, home, as) !== undefined) fail('CONFLICT', { home, branch: as, reason: 'there is one of that name' })
   const isOutside = outside || (as === branch && found.outside === true)
-  const words = found.words === true
-  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now, outside: isOutside, words })
+  moveRef(tx, home, as, { expect: null, to: resolveCommit(tx, home, oid), now, outside: isOutside, ...marksIn(found) })
   return { commit: oid }
 }
 

@@ -18,7 +18,12 @@ export type Ref = {
   readonly outside?: true
   /** commits on it were made by a session that had read from outside: their messages and authors are its words */
   readonly words?: true
+  /** a session pushed commits to it as they are: what lies on it is nobody's word but an agent's */
+  readonly agent?: true
 }
+
+/** What is known of the commits behind a branch, and goes along to where else they lead. */
+export type RefMarks = Pick<Ref, 'words' | 'agent'>
 
 export type MoveRef = {
   /** the head the caller saw; null: the branch must not exist yet */
@@ -30,6 +35,8 @@ export type MoveRef = {
   readonly outside?: boolean
   /** what it moves to bears such words; a branch that holds some goes on holding them */
   readonly words?: boolean
+  /** a session brings commits as they are; a branch that holds some goes on holding them */
+  readonly agent?: boolean
 }
 
 const SNAPSHOTS = 'snapshots'
@@ -42,6 +49,12 @@ export const isSnapshot = (branch: string): boolean => branch === SNAPSHOTS || b
 
 export const getRef = (view: View, home: string, branch: string): Ref | undefined =>
   view.getJson<Ref>(key('ref', home, branch))
+
+/** The marks of a branch alone. */
+export const marksIn = ({ words, agent }: RefMarks = {}): RefMarks => ({
+  ...(words === true ? { words } : {}),
+  ...(agent === true ? { agent } : {}),
+})
 
 /** All branches of a home, by name. @throws NOT_FOUND without the home, OBJECT_DAMAGED */
 export async function listRefs(view: View, home: string): Promise<({ branch: string } & Ref)[]> {
@@ -86,6 +99,7 @@ export function advanceRef(tx: Transaction, home: string, branch: string, move: 
     updatedAt: now,
     ...(isOutside ? { outside: true } : {}),
     ...(move.words === true || ref?.words === true ? { words: true } : {}),
+    ...(move.agent === true || ref?.agent === true ? { agent: true } : {}),
   }
   tx.putJson(key('ref', home, branch), moved)
   return moved

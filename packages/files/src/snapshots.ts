@@ -6,7 +6,7 @@
 import { fail } from '@csb/core'
 import type { Transaction } from '@csb/store'
 import { validateBranch } from './paths.ts'
-import { getRef, resolveCommit, snapshotRef, startRef } from './refs.ts'
+import { getRef, marksIn, resolveCommit, snapshotRef, startRef } from './refs.ts'
 
 export type CreateSnapshot = {
   /** becomes the branch `snapshots/<name>` */
@@ -33,7 +33,7 @@ export function createSnapshot(
   const commit = resolveCommit(tx, home, of)
   const taken = getRef(tx, home, branch)
   if (taken !== undefined) fail('CONFLICT', { home, branch, head: taken.commit })
-  const words = getRef(tx, home, of)?.words === true ? ({ words: true } as const) : {}
-  startRef(tx, home, branch, { commit, protected: true, updatedAt: now, ...(outside ? { outside } : {}), ...words })
+  const marks = marksIn(getRef(tx, home, of))
+  startRef(tx, home, branch, { commit, protected: true, updatedAt: now, ...(outside ? { outside } : {}), ...marks })
   return { branch, commit }
 }

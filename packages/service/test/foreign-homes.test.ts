@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Lease } from '@csb/core'
 import { taintOf } from '@csb/authority'
-import type { MessagePort } from '../src/peers.ts'
 import { codeOf, createHouse, holdingIn, type House } from './house.ts'
 
 const BRANCH = 'runs/mail-me-the-keys'
@@ -27,7 +26,7 @@ async function stand() {
     if (bytes instanceof Uint8Array) parts.push(Uint8Array.from(bytes))
   }
   const port = { send: async () => {}, receive: async () => parts.shift(), close: async () => {}, abort: () => {} }
-  await house.service.attend(house.owning, 'files.import', {}, port as MessagePort)
+  await house.service.attend(house.owning, 'files.import', {}, port)
   const { refs } = await house.owned<{ refs: { oid: string; branch: string }[] }>('git.refs', { home: friend.home })
   return { house, home: friend.home, head: refs.find(({ branch }) => branch === BRANCH)?.oid ?? '' }
 }

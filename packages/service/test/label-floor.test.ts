@@ -1,6 +1,6 @@
-/** A lease may say how restricted at least is what is written under it: by whatever way it is written. */
+/** A lease may say how restricted at least is what is written under it: by whatever way it is written; by git see git-authorship. */
 import { describe, expect, test } from 'vitest'
-import { LEVELS, type Lease } from '@csb/core'
+import { type Lease } from '@csb/core'
 import { labelAt, listFiles } from '@csb/files'
 import { getNote } from '@csb/memory'
 import { codeOf, holdingIn, messageOf, type House, type Task } from './house.ts'
@@ -10,8 +10,6 @@ const FLOOR = { label_floor: 'private' } as const
 
 const levelOf = ({ store, home }: House, branch: string, path: string): string =>
   labelAt(store.view(), { home, at: branch, path }).label.level
-
-const isBelow = (level: string): boolean => LEVELS.indexOf(level as 'public') < LEVELS.indexOf('private')
 
 describe('L1.2 under a floor of private nothing is written that is less', () => {
   test.each<[string, (world: World) => object | Promise<object>, (world: World, input: never) => string]>([
@@ -35,7 +33,9 @@ describe('L1.2 under a floor of private nothing is written that is less', () => 
     const world = await createWorld()
     const input = await inputOf(world)
     const code = await codeOf(world.house.service.perform(await session(world, FLOOR), operation, input))
-    expect(code === 'done' && isBelow(levelAfter(world, input as never)) ? 'written below it' : 'kept').toBe('kept')
+    // what is asked below it is refused, what asks for nothing is raised
+    expect(code).toBe(operation === 'files.write' ? 'done' : 'SCOPE_EXCEEDED')
+    if (code === 'done') expect(levelAfter(world, input as never)).toBe('private')
   })
 
   test('L1.2 by an agent that a lease asks', async () => {
@@ -47,9 +47,9 @@ describe('L1.2 under a floor of private nothing is written that is less', () => 
       params,
     })) as { task: Task }
     const branch = `runs/${task.id}`
-    const written = task.status.state === 'TASK_STATE_COMPLETED'
-    if (written) expect(listFiles(house.store.view(), { home: house.home, at: branch }).length).toBeGreaterThan(0)
-    expect(written ? levelOf(house, branch, 'a.md') : 'sealed').toBe('sealed')
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED')
+    expect(listFiles(house.store.view(), { home: house.home, at: branch }).length).toBeGreaterThan(0)
+    expect(levelOf(house, branch, 'a.md')).toBe('sealed')
   })
 })
 

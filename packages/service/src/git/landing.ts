@@ -4,7 +4,7 @@
  * nothing is hidden in what a push builds on, its commits go in as they are.
  * @clause L4.2
  */
-import { LIMITS, fail, type GitText } from '@csb/core'
+import { LIMITS, fail, formatLabel, type GitText } from '@csb/core'
 import {
   LABELS_PATH,
   getRef,
@@ -19,7 +19,7 @@ import {
 import { applyProjected } from '@csb/guard'
 import type { Transaction, View } from '@csb/store'
 import { authorOf, trailersOf } from '../session/authorship.ts'
-import { labelOfSession, leastLabel } from '../session/taint.ts'
+import { leastLabel, leastPushed } from '../session/taint.ts'
 import { marksOf } from './names.ts'
 import { sightOf, type SeenRef } from './view.ts'
 import { locationOf, reaches, type Context } from '../operation.ts'
@@ -79,12 +79,12 @@ export function landingOf(context: Context, sight: Sight, line: LandingLine): La
 }
 
 /**
- * Does what is pushed need labels that it can not bring? Whoever has read from outside labels what it writes, and a lease
- * for some paths does not reach the file of labels.
+ * Does what is pushed need labels that it can not bring? Whoever has read from outside, or has a floor, labels what it writes,
+ * and a lease for some paths does not reach the file of labels.
  * @clause L1.7
  */
 const needsLabels = (context: Context, home: string, branch = ''): boolean =>
-  labelOfSession(context, context.store.view()).integrity === 'external' &&
+  formatLabel(leastPushed(context, context.store.view())) !== 'public:owner' &&
   !reaches(context, { location: locationOf(context, home), action: 'write', branch, path: `/${LABELS_PATH}` })
 
 /** Refuse paths of commits that go in as they are. @throws FORGOTTEN */

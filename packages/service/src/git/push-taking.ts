@@ -7,9 +7,9 @@ import {
   changeRef,
   checkTips,
   getRef,
-  hasWordsBehind,
   listRefs,
   listTags,
+  marksBehind,
   moveRef,
   pinObjects,
   receivePack,
@@ -21,6 +21,7 @@ import {
 import type { Transaction } from '@csb/store'
 import type { Context, Effect } from '../operation.ts'
 import { isOwner } from '../session/session.ts'
+import { writesAsAgent } from '../session/taint.ts'
 import { errorShown } from './ids.ts'
 import { blobsOf, land, wordsOf } from './landing.ts'
 import { givesOutside, proposalBranch, speaksOutside } from './names.ts'
@@ -133,7 +134,7 @@ async function conclude(work: Work, history: PushedHistory | undefined, stage: S
         await stage(tx)
         for (const line of lines) {
           try {
-            await move(tx, context, home, { line, grounds: history?.grounds ?? [] })
+            await move(tx, context, home, { line, history })
           } catch (error) {
             if (isOne || !isNodeError(error)) throw error
             line.refused = errorShown(context, error)
@@ -166,7 +167,7 @@ async function move(
   tx: Transaction,
   context: Context,
   home: string,
-  { line, grounds }: { readonly line: Line; readonly grounds: readonly string[] },
+  { line, history }: { readonly line: Line; readonly history: PushedHistory | undefined },
 ): Promise<void> {
   const now = context.clock.now()
   if (line.asked?.kind === 'tag') checkPushedTag(tx, context)
@@ -179,15 +180,25 @@ async function move(
     const from = line.head ?? getRef(tx, home, line.asked?.branch ?? '')?.commit ?? null
     checkPushedLabels(tx, context, { home, from, to: line.to })
   }
-  // who builds on words from outside need not have read them
-  const words =
-    line.to !== null && (speaksOutside(context, tx) || (await hasWordsBehind(tx, home, [line.to, ...grounds])))
+  const marks = line.to === null ? {} : await marksOfPush(tx, context, { home, to: line.to, history })
   if (line.asked?.kind !== 'proposal') {
     const outside = givesOutside(context, tx, line.asked?.branch ?? '')
-    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, { now, outside, words })
+    changeRef(tx, home, { name: line.name, from: line.head, to: line.to }, { now, outside, ...marks })
     return
   }
   const branch = proposalBranch(context)
   const expect = getRef(tx, home, branch)?.commit ?? null
-  moveRef(tx, home, branch, { expect, to: line.to ?? fail('INVALID_INPUT', { name: line.name }), now, words })
+  moveRef(tx, home, branch, { expect, to: line.to ?? fail('INVALID_INPUT', { name: line.name }), now, ...marks })
+}
+
+/** Who builds on words from outside need not have read them, and who gives commits a name need not have made them. */
+async function marksOfPush(
+  tx: Transaction,
+  context: Context,
+  pushed: { readonly home: string; readonly to: string; readonly history: PushedHistory | undefined },
+) {
+  const { home, to, history } = pushed
+  const behind = await marksBehind(tx, home, [to, ...(history?.grounds ?? [])])
+  const isAgents = writesAsAgent(context) && (history?.commits.includes(to) === true || !behind.isPlain(to))
+  return { words: behind.words || speaksOutside(context, tx), agent: behind.agent || isAgents }
 }

@@ -93,9 +93,9 @@ async function startBranch(context: Context, input: Branch & { readonly from?: s
     home,
     [from],
     async (tx, ids) => {
-      const { commit: to, words = false } = getRef(tx, home, from) ?? fail('NOT_FOUND', { branch: from })
+      const { commit: to, words = false, agent = false } = getRef(tx, home, from) ?? fail('NOT_FOUND', { branch: from })
       const outside = givesOutside(context, tx, branch)
-      moveRef(tx, home, branch, { expect: null, to, now: context.clock.now(), outside, words })
+      moveRef(tx, home, branch, { expect: null, to, now: context.clock.now(), outside, words, agent })
       return { to, told: known({ home, branch, from, head: await ids.shown(to) }) }
     },
     ({ to }) => ({ home, branch, from, head: to }),

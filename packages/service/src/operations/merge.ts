@@ -7,6 +7,7 @@ import {
   LABELS_PATH,
   applyMerge,
   getRef,
+  labelsOn,
   manifestOf,
   previewMerge,
   readCommit,
@@ -67,7 +68,10 @@ async function compare(context: Context, input: Compared) {
   )
   const empty = before === undefined || after === undefined ? await emptyTree(context, home) : ''
   const treeOf = (commit: string | undefined) => (commit === undefined ? empty : readCommit(view, home, commit).tree)
-  const shown = manifestOf(context.store.view(), home, treeOf(before), treeOf(after)).filter(
+  const labelsIn = (branch: string | undefined, tree: string) => labelsOn(view, home, branch ?? '', tree)
+  const [old, now] = [treeOf(before), treeOf(after)]
+  const inForce = [labelsIn(branches[0], old), labelsIn(branches[1], now)] as const
+  const shown = manifestOf(context.store.view(), home, old, now, inForce).filter(
     ({ path, path_old = path }) =>
       input.path === undefined || [path, path_old].some((own) => `${own}/`.startsWith(`${input.path}/`)),
   )

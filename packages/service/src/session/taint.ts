@@ -66,10 +66,20 @@ export async function keepTaint(context: Context): Promise<void> {
  * @clause L1.2, L3.2
  */
 export function leastLabel(context: Context, view: View): Label {
-  const { lease, kind } = context.principal
-  const floor: Label = { level: lease?.label_floor ?? 'public', integrity: 'owner', tags: [] }
-  const own = isOwner(context) || kind === 'node' ? [] : [AGENT]
-  return joinLabels([floor, ...own, labelOfSession(context, view)])
+  const own = writesAsAgent(context) ? [AGENT] : []
+  return joinLabels([...own, leastPushed(context, view)])
+}
+
+/** Is what is written an agent's word? */
+export const writesAsAgent = (context: Context): boolean => !isOwner(context) && context.principal.kind !== 'node'
+
+/**
+ * The least label of what is pushed and goes in as it came: of whoever wrote it the branch tells.
+ * @clause L1.2, L1.7
+ */
+export function leastPushed(context: Context, view: View): Label {
+  const floor: Label = { level: context.principal.lease?.label_floor ?? 'public', integrity: 'owner', tags: [] }
+  return joinLabels([floor, labelOfSession(context, view)])
 }
 
 /** What a session writes bears the label of whatever it has read from outside. */
