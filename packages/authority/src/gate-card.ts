@@ -151,13 +151,13 @@ export const isLogKept = (view: View, log: Card['log']): boolean =>
  * What a card begins with, now: it stays the same when the card is drawn again.
  * @param about `now`: ms since epoch; `node`: did of this node
  */
-export function frameOf(
+export async function frameOf(
   view: View,
   { commits }: Pick<GateSubject, 'commits'>,
   about: { readonly id: string; readonly asker: GateAsker; readonly node: string; readonly now: number },
-): CardFrame {
+): Promise<CardFrame> {
   const { id, asker, node, now } = about
-  const { makers } = makersOf(view, commits)
+  const { makers } = await makersOf(view, commits)
   const leases = [asker.lease, ...makers.map(({ lease }) => lease?.hash ?? null)]
   const behind = makers.flatMap(({ actor }) => (actor === null ? [] : [actor.did]))
   if (asker.lease !== null) behind.push(standingLease(view, asker.lease))
@@ -178,11 +178,16 @@ export function frameOf(
  * @throws TOO_LARGE above {@link LIMITS.gateChanges} or {@link LIMITS.gateCommits}
  * @clause L1.7
  */
-export function drawCard(view: View, subject: GateSubject, frame: CardFrame, names: readonly Named[]): Card {
+export async function drawCard(
+  view: View,
+  subject: GateSubject,
+  frame: CardFrame,
+  names: readonly Named[],
+): Promise<Card> {
   const { changes, conflicts, commits, owner, facts } = subject
   if (changes.length > LIMITS.gateChanges) fail('TOO_LARGE', { maxChanges: LIMITS.gateChanges })
   if (commits.length > LIMITS.gateCommits) fail('TOO_LARGE', { maxCommits: LIMITS.gateCommits })
-  const { makers, unrecorded } = makersOf(view, commits)
+  const { makers, unrecorded } = await makersOf(view, commits)
   const touched = [...changes.flatMap((change) => [change.label_old, change.label_new]), ...labelsIn(facts)]
   const labels = [...new Set(touched)].filter((label) => label !== null).sort()
   const counts = countsOf(changes)

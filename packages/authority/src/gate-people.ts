@@ -3,9 +3,10 @@
  * for what this is read from. By the record and the grants of this node, never by what commits or agents say.
  * @clause L1.7
  */
-import { canonicalize, formatLabel, joinLabels, parseLabel, type Grant, type Lease } from '@csb/core'
-import type { View } from '@csb/store'
+import { canonicalize, formatLabel, joinLabels, parseLabel, type Grant, type Label, type Lease } from '@csb/core'
+import { createReadList, type View } from '@csb/store'
 import { witnessState } from './checkpoints.ts'
+import { earlierReads, type EarlierReads } from './earlier-reads.ts'
 import type { GrantLink } from './gate-plan.ts'
 import { leaseOf } from './grant.ts'
 import { recordAt, recordOfCommit } from './record.ts'
@@ -13,7 +14,7 @@ import type { RecordHeader } from './record-row.ts'
 import { isRevoked } from './revocation.ts'
 import { staleLink } from './status.ts'
 import { storedChain } from './stored-grants.ts'
-import { isExternal } from './taint.ts'
+import { isExternal, taintOf } from './taint.ts'
 import { trusted } from './trust.ts'
 
 /** Who asked for it. */
@@ -45,7 +46,7 @@ export type CardMaker = {
   readonly actor: { readonly name: string | null; readonly did: string } | null
   readonly lease: CardLease | null
   readonly commits: number
-  /** things it had read */
+  /** things it had read, and its session before */
   readonly reads: number
   /** join of their labels */
   readonly label: string
@@ -94,9 +95,17 @@ export function linksOf(view: View, chain: readonly Grant[]): GrantLink[] {
   }))
 }
 
-/** Who made the commits: by the record of this node, never by what the commits say of themselves. */
-export function makersOf(view: View, commits: readonly string[]): { makers: CardMaker[]; unrecorded: number } {
+/**
+ * Who made the commits: by the record of this node, never by what the commits say of themselves. What a session read is
+ * listed once, in its next entry, whatever that made: so entries before it under the same lease count, up to the newest of
+ * these commits, and the taint of the lease, which no number of entries pushes out of sight.
+ */
+export async function makersOf(
+  view: View,
+  commits: readonly string[],
+): Promise<{ makers: CardMaker[]; unrecorded: number }> {
   const byRun = new Map<string, Made>()
+  const newest = new Map<string, number>()
   let unrecorded = 0
   for (const commit of commits) {
     const seq = recordOfCommit(view, commit)
@@ -105,13 +114,20 @@ export function makersOf(view: View, commits: readonly string[]): { makers: Card
       continue
     }
     const { header, payload } = recordAt(view, seq)
-    const name = canonicalize([header.run, header.actor, header.lease])
-    const made = byRun.get(name) ?? { headers: [], outside: new Map<string, string>() }
+    const { run, actor, lease } = header
+    const name = canonicalize([run, actor, lease])
+    const made = byRun.get(name) ?? { headers: [], list: createReadList() }
     made.headers.push(header)
-    for (const { path, label } of payload?.reads.filter(isExternal) ?? []) made.outside.set(path, formatLabel(label))
+    for (const read of payload?.reads ?? []) made.list.noteRead(read)
     byRun.set(name, made)
+    if (lease !== null) newest.set(lease, Math.max(seq, newest.get(lease) ?? 0))
   }
-  const makers = [...byRun].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, made]) => makerOf(view, made))
+  const behind = new Map<string | null, LeaseReads>()
+  for (const [lease, seq] of newest)
+    behind.set(lease, { ...(await earlierReads(view, lease, seq)), isTainted: taintOf(view, lease) !== undefined })
+  const makers = [...byRun]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([, made]) => makerOf(view, made, behind.get(made.headers[0]?.lease ?? null)))
   return { makers, unrecorded }
 }
 
@@ -147,22 +163,36 @@ export function standingLease(view: View, hash: string): string {
   return task === null ? hash : (parent ?? hash)
 }
 
-/** Had that run read anything that came from outside? */
+/** Had that run, or its session before, read anything that came from outside? */
 export const isTainted = ({ label }: CardMaker): boolean => parseLabel(label).integrity === 'external'
 
 /** Does a lease reach what is sensitive, and others? */
 export const hasReach = (lease: CardLease | null): boolean =>
   ['B', 'C'].every((capability) => lease?.lease?.capabilities?.some((held) => held === capability) === true)
 
-/** Entries of one run, and what its reads that came from outside were. */
-type Made = { readonly headers: RecordHeader[]; readonly outside: Map<string, string> }
+/** What entries under one lease list, and whether anything from outside was read under it, listed or not. */
+type LeaseReads = EarlierReads & { readonly isTainted: boolean }
 
-function makerOf(view: View, { headers, outside }: Made): CardMaker[] {
+const UNLEASED: LeaseReads = { reads: [], erased: 0, more: 0, isTainted: false }
+/** Whatever else a read was, this much a taint says of it. */
+const FROM_OUTSIDE: Label = { level: 'public', integrity: 'external', tags: [] }
+
+/** Entries of one run, and what they list. */
+type Made = { readonly headers: RecordHeader[]; readonly list: ReturnType<typeof createReadList> }
+
+function makerOf(view: View, { headers, list }: Made, behind: LeaseReads = UNLEASED): CardMaker[] {
   const [first] = headers
   if (first === undefined) return []
   const lease = first.lease === null ? null : cardLease(view, first.lease)
   const granted = lease?.chain.find(({ to }) => to.did === first.actor)?.to.name
+  for (const read of behind.reads) list.noteRead(read)
+  const outside = new Map(list.reads.filter(isExternal).map(({ path, label }) => [path, formatLabel(label)]))
   const told = [...outside].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, label]) => ({ path, label }))
+  const labels = [
+    ...headers.map(({ label }) => parseLabel(label)),
+    ...behind.reads.map(({ label }) => label),
+    ...(behind.isTainted ? [FROM_OUTSIDE] : []),
+  ]
   return [
     {
       run: first.run,
@@ -170,8 +200,9 @@ function makerOf(view: View, { headers, outside }: Made): CardMaker[] {
         first.actor === null ? null : { did: first.actor, name: trusted(view, first.actor)?.name ?? granted ?? null },
       lease,
       commits: headers.length,
-      reads: headers.reduce((most, { reads }) => Math.max(most, reads), 0),
-      label: formatLabel(joinLabels(headers.map(({ label }) => parseLabel(label)))),
+      // what was erased is counted in the header alone
+      reads: Math.max(list.reads.length + behind.more, ...headers.map(({ reads }) => reads)),
+      label: formatLabel(joinLabels(labels)),
       outside: told.slice(0, OUTSIDE),
       more_outside: Math.max(told.length - OUTSIDE, 0),
     },

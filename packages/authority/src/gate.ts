@@ -90,8 +90,8 @@ const LATEST = 16
 export async function openCard(tx: Transaction, init: OpenCard): Promise<{ card: Card; isNew: boolean }> {
   const { subject, request, asker, node, now } = init
   const open = await listCards(tx)
-  const frame = frameOf(tx, subject, { id: newId('gate', now), asker, node, now })
-  const card = drawCard(tx, subject, frame, await namesKnown(tx))
+  const frame = await frameOf(tx, subject, { id: newId('gate', now), asker, node, now })
+  const card = await drawCard(tx, subject, frame, await namesKnown(tx))
   const same = open.find((entry) => now < entry.card.expires_at && essenceOf(entry.card) === essenceOf(card))
   if (same !== undefined) return { card: same.card, isNew: false }
   checkChanged(tx, card, now)
@@ -259,7 +259,7 @@ async function staleField(
   if (now.owner !== card.owner.did) return 'owner'
   if (leaseEnd(view, card) <= time) return 'lease'
   if (!isLogKept(view, card.log)) return 'log'
-  const redrawn = drawCard(view, now, frame, await namesKnown(view))
+  const redrawn = await drawCard(view, now, frame, await namesKnown(view))
   if (canonicalize(revokedLeases(redrawn)) !== canonicalize(revokedLeases(card))) return 'lease'
   return differingMember(boundTo(redrawn), boundTo(card))
 }
