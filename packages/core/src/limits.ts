@@ -142,7 +142,12 @@ export const LIMITS = {
   syncRows: 1_000_000,
   /** Distinct labels of one home's notes: each is told in every session, before anything else. */
   syncLabels: 65_536,
+  /** A note without what was said of its label, so that none becomes too large by that. */
   syncNoteBytes: 64 * KiB,
+  /** The file of a note: the note itself, and the longest that is said of a label in the widest letters. */
+  noteFileBytes: 96 * KiB,
+  /** What was said of one note's label, as it is spelled: some eighty lines. Where it would be more, one takes their place. */
+  labelClockChars: 8_192,
   handoffBytes: 16 * MiB,
   handoffNotes: 1_000,
   /** HLC of a note from a peer may be this far ahead; a later one is refused. */

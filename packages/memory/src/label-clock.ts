@@ -9,7 +9,7 @@
  * counts. A label gets less strict in one way only: by a change that has seen every stricter one.
  * @clause L1.7, L4.1
  */
-import { canonicalize, fail, formatLabel, joinLabels, OUTSIDE, parseLabel, type Label } from '@csb/core'
+import { canonicalize, fail, formatLabel, joinLabels, LIMITS, OUTSIDE, parseLabel, type Label } from '@csb/core'
 import { isObject } from './coerce.ts'
 import { isHlc } from './hlc.ts'
 
@@ -38,9 +38,12 @@ export type LabelClock = {
 /** What a note says of itself outside its clock. */
 export type Head = { readonly hlc: string; readonly actor: string; readonly label: Label }
 
-/** More nodes than an owner has; of each one line stays. */
-const MOST_LINES = 256
+/** `written` stands beside the lines and changes with the words: there is always room for the longest. */
+const LINE_CHARS = LIMITS.labelClockChars - 2 * LIMITS.labelChars
+const DID = /^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$/
 const MEMBERS: ReadonlySet<string> = new Set(['written', 'made', 'changes'])
+
+export const isDid = (value: unknown): value is string => typeof value === 'string' && DID.test(value)
 
 /** The clock of a note that says none: these words were its first. */
 export const plainClock = ({ hlc, actor, label }: Head): LabelClock => ({
@@ -62,23 +65,30 @@ export const fromOutside = (clock: LabelClock): LabelClock => ({
   written: joinLabels([clock.written, OUTSIDE]),
 })
 
-/** A change of the label by a node of the owner that has seen all that the clock says. */
+/**
+ * A change of the label by a node of the owner that has seen all that the clock says. Where there is no room for what it
+ * has seen, the change stands alone: an older copy can make the label stricter again, and nothing less strict.
+ */
 export function changed(
   { made, changes }: LabelClock,
   { actor, at, label }: { readonly actor: string; readonly at: string; readonly label: Label },
 ): LabelClock {
   const seen = Object.entries(changes).map(([did, change]) => [did, { at: change.at, label: null }] as const)
-  return {
+  const whole = {
     written: label,
     made: made.map((making) => ({ ...making, label: null })),
     changes: { ...Object.fromEntries(seen), [actor]: { at, label } },
   }
+  return hasRoom(whole) ? whole : { written: label, made: [], changes: { [actor]: { at, label } } }
 }
+
+/** Is it no longer than one that can be read? What two say may be. */
+export const hasRoom = ({ made, changes }: LabelClock): boolean => spellLines({ made, changes }).length <= LINE_CHARS
 
 /** What both say; `written` is a matter of the words and stays that of the first. */
 export function joinClocks(a: LabelClock, b: LabelClock): LabelClock {
   const dids = new Set([...Object.keys(a.changes), ...Object.keys(b.changes)])
-  const changes = [...dids].map((did) => [did, later(a.changes[did], b.changes[did])] as const)
+  const changes = [...dids].map((did) => [did, later(own(a.changes, did), own(b.changes, did))] as const)
   return { written: a.written, made: joinMakings(a.made, b.made), changes: Object.fromEntries(changes) }
 }
 
@@ -130,13 +140,13 @@ export function readClock(value: unknown, head: Head): LabelClock {
   if (!isObject(value) || !Object.keys(value).every((name) => MEMBERS.has(name))) return malformed()
   const { written, made = [], changes = {} } = value
   if (!Array.isArray(made) || !isObject(changes)) return malformed()
-  const lines = made.length + Object.keys(changes).length
-  if (lines === 0 || lines > MOST_LINES) return malformed()
+  if (made.length + Object.keys(changes).length === 0 || !Object.keys(changes).every(isDid)) return malformed()
   const clock = {
     written: written === undefined ? head.label : parseLabel(written),
     made: made.map(readMaking),
     changes: Object.fromEntries(Object.entries(changes).map(([did, text]) => [did, readLine(text)])),
   }
+  if (!hasRoom(clock) || spell(clock).length > LIMITS.labelClockChars) return malformed()
   if (spell(clock) !== spell({ ...clock, made: joinMakings(clock.made, []) })) return malformed()
   if (formatLabel(labelOfClock(clock)) !== formatLabel(head.label)) return malformed()
   return clock
@@ -147,9 +157,11 @@ const malformed = (): never => fail('MALFORMED', { reason: 'a label clock' })
 const isLabel = (label: Label | null): label is Label => label !== null
 
 /** The same for the same clock, whatever note bears it. */
-const spell = ({ written, made, changes }: LabelClock): string =>
+const spell = ({ written, ...lines }: LabelClock): string =>
+  canonicalize({ written: formatLabel(written), lines: spellLines(lines) })
+
+const spellLines = ({ made, changes }: Omit<LabelClock, 'written'>): string =>
   canonicalize({
-    written: formatLabel(written),
     made: made.map(writeMaking),
     changes: Object.fromEntries(Object.entries(changes).map(([did, change]) => [did, writeLine(change)])),
   })
@@ -164,7 +176,7 @@ const withLabel = (text: string, label: Label | null): string =>
 
 function readMaking(text: unknown): Making {
   const [at, actor, label, ...rest] = typeof text === 'string' ? text.split(' ') : []
-  if (!isHlc(at) || actor === undefined || actor === '' || rest.length > 0) return malformed()
+  if (!isHlc(at) || !isDid(actor) || rest.length > 0) return malformed()
   return { at, actor, label: label === undefined ? null : parseLabel(label) }
 }
 
@@ -173,6 +185,9 @@ function readLine(text: unknown): LabelChange {
   if (!isHlc(at) || rest.length > 0) return malformed()
   return { at, label: label === undefined ? null : parseLabel(label) }
 }
+
+const own = (changes: LabelClock['changes'], did: string): LabelChange | undefined =>
+  Object.hasOwn(changes, did) ? changes[did] : undefined
 
 /** The later change of one node: it knew its earlier one. Of the same change, that it was seen outweighs that it counts. */
 function later(a: LabelChange | undefined, b: LabelChange | undefined): LabelChange {

@@ -11,6 +11,7 @@ import { formatLabel, joinLabels, OUTSIDE, type Label } from '@csb/core'
 import {
   changed,
   fromOutside,
+  hasRoom,
   isSameClock,
   joinClocks,
   labelOfClock,
@@ -27,7 +28,7 @@ export type Stamp = { readonly hlc: string; readonly actor: string; readonly clo
 export type Outcome = {
   readonly words: 'mine' | 'theirs'
   readonly clock: LabelClock
-  /** this node has to change the label itself: nobody else will be believed in it */
+  /** this node has to change the label itself: who says so is not believed in it, or there is no room for both clocks */
   readonly raise: Label | null
 }
 
@@ -47,9 +48,9 @@ export function taken(theirs: Stamp, { from }: Standing): LabelClock {
 export function mergeStamps(mine: Stamp, theirs: Stamp, order: number, standing: Standing): Outcome {
   const age = compareText(mine.hlc, theirs.hlc) || compareText(mine.actor, theirs.actor) || order
   const words = age < 0 ? 'theirs' : 'mine'
-  return standing.from === 'owner'
-    ? { words, clock: believed(mine.clock, theirs.clock, age, standing), raise: null }
-    : doubted(mine.clock, theirs.clock, words, standing)
+  if (standing.from === 'other') return doubted(mine.clock, theirs.clock, words, standing)
+  const clock = believed(mine.clock, theirs.clock, age, standing)
+  return hasRoom(clock) ? { words, clock, raise: null } : crowded(mine.clock, theirs.clock, words)
 }
 
 /** Would this node change anything if it had that version? */
@@ -71,6 +72,16 @@ function believed(mine: LabelClock, theirs: LabelClock, age: number, { here }: S
   if (here === 'other') return { ...joined, made: theirs.made, written: age > 0 ? mine.written : theirs.written }
   if (age !== 0) return { ...joined, written: age < 0 ? theirs.written : mine.written }
   return { ...joined, written: joinLabels([mine.written, theirs.written]) }
+}
+
+/** More was said than there is room for: one change of this node, as strict as all of it, takes the place of all lines. */
+function crowded(mine: LabelClock, theirs: LabelClock, words: Outcome['words']): Outcome {
+  const before = labelOfClock(mine)
+  const label = joinLabels([before, labelOfClock(theirs)])
+  const isDone = mine.made.length + Object.keys(mine.changes).length === 1
+  if (!isDone || formatLabel(label) !== formatLabel(before))
+    return { words, clock: { written: label, made: [], changes: {} }, raise: label }
+  return { words, clock: words === 'mine' ? mine : { ...mine, written: label }, raise: null }
 }
 
 function doubted(mine: LabelClock, theirs: LabelClock, words: Outcome['words'], { here }: Standing): Outcome {

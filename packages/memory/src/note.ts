@@ -9,6 +9,7 @@ import { readYaml, splitFrontMatter, writeYaml } from './front-matter.ts'
 import { isHlc } from './hlc.ts'
 import {
   formatClock,
+  isDid,
   labelOfClock,
   latestInClock,
   plainClock,
@@ -28,7 +29,6 @@ const MEMBERS: ReadonlySet<string> = new Set([...BEFORE, 'content', ...AFTER])
 
 /** An entry as deep as it may be, one deeper below `foreign`. */
 const MAX_DEPTH = LIMITS.jsonDepth + 1
-const ACTOR = /^did:key:z[1-9A-HJ-NP-Za-km-z]{40,60}$/
 /** The last millisecond that ISO 8601 writes with a year of four digits. */
 const LAST_ISO_MS = 253_402_300_799_999
 
@@ -84,8 +84,8 @@ export function underClock({ clock: _before, ...note }: Note, clock: LabelClock)
 
 /**
  * @param note entry as {@link normaliseEntry} gives it
- * @returns at most LIMITS.syncNoteBytes
- * @throws TOO_LARGE
+ * @returns at most LIMITS.noteFileBytes
+ * @throws TOO_LARGE where it is more than LIMITS.syncNoteBytes beside what is said of its label
  */
 export function renderNote(note: Note): Uint8Array {
   const { entry, extra } = note
@@ -93,12 +93,12 @@ export function renderNote(note: Note): Uint8Array {
   if (clock !== undefined && formatLabel(labelOfClock(clockOf(note))) !== formatLabel(note.label))
     fail('INTERNAL', { reason: 'a label that its clock does not come to', id: entry.id })
   const unknown = Object.entries(entry).filter(([name]) => !TAKEN.has(name))
+  const label = { label: formatLabel(note.label), ...(clock === undefined ? {} : { label_clock: clock }) }
   const members = [
     ...pick(entry, BEFORE).map(
       ([name, value]) => [name, name === 'timestamp' ? writeTime(value as number) : value] as const,
     ),
-    ['label', formatLabel(note.label)] as const,
-    ...(clock === undefined ? [] : [['label_clock', clock] as const]),
+    ...Object.entries(label),
     ['hlc', note.hlc] as const,
     ['actor', note.actor] as const,
     ...(note.deletedAt === null ? [] : [['deleted_at', writeTime(note.deletedAt)] as const]),
@@ -107,18 +107,19 @@ export function renderNote(note: Note): Uint8Array {
     ...(Object.keys(extra).length === 0 ? [] : [['foreign', extra] as const]),
   ]
   const bytes = utf8(`---\n${writeYaml(Object.fromEntries(members))}---\n\n${entry.content}\n`)
-  if (bytes.byteLength > LIMITS.syncNoteBytes) fail('TOO_LARGE', { maxBytes: LIMITS.syncNoteBytes, id: entry.id })
+  // no later word about its label makes a note too large that was not
+  if (isTooLarge(bytes, label)) fail('TOO_LARGE', { maxBytes: LIMITS.syncNoteBytes, id: entry.id })
   return bytes
 }
 
 /**
  * Read a note file. A label that nobody can read is the most restrictive one.
- * @param bytes at most LIMITS.syncNoteBytes
+ * @param bytes at most LIMITS.noteFileBytes
  * @throws MALFORMED
  */
 export function parseNote(bytes: Uint8Array): Note {
-  if (bytes.byteLength > LIMITS.syncNoteBytes)
-    fail('MALFORMED', { reason: 'too large', maxBytes: LIMITS.syncNoteBytes })
+  if (bytes.byteLength > LIMITS.noteFileBytes)
+    fail('MALFORMED', { reason: 'too large', maxBytes: LIMITS.noteFileBytes })
   const text = fromUtf8(bytes) ?? fail('MALFORMED', { reason: 'not UTF-8' })
   const { yaml, body } = splitFrontMatter(text)
   if (yaml === undefined) fail('MALFORMED', { reason: 'no front matter' })
@@ -130,9 +131,11 @@ export function parseNote(bytes: Uint8Array): Note {
     deleted_at: deletedAt,
     foreign,
     ...members
-  } = readYaml(yaml, LIMITS.syncNoteBytes, MAX_DEPTH)
+  } = readYaml(yaml, LIMITS.noteFileBytes, MAX_DEPTH)
+  if (isTooLarge(bytes, { label: spelled, label_clock: clock }))
+    fail('MALFORMED', { reason: 'too large', maxBytes: LIMITS.syncNoteBytes })
   if (!isHlc(hlc)) fail('MALFORMED', { reason: 'no clock reading' })
-  if (typeof actor !== 'string' || !ACTOR.test(actor)) fail('MALFORMED', { reason: 'no actor' })
+  if (!isDid(actor)) fail('MALFORMED', { reason: 'no actor' })
   if ('content' in members || 'deleted' in members) fail('MALFORMED', { reason: 'a name that is taken' })
   const { id, type, level, ...others } = members
   const content = withoutOne(body.replace(/^\r?\n/, ''), '\n')
@@ -148,6 +151,10 @@ export function parseNote(bytes: Uint8Array): Note {
     extra: readForeign(foreign),
   }
 }
+
+/** Beside what it says of its label. */
+const isTooLarge = (bytes: Uint8Array, said: Readonly<Record<string, unknown>>): boolean =>
+  bytes.byteLength > LIMITS.syncNoteBytes && bytes.byteLength - utf8(writeYaml(said)).byteLength > LIMITS.syncNoteBytes
 
 function pick(entry: Memory, names: readonly string[]): (readonly [string, unknown])[] {
   return names.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)

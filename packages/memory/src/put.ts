@@ -18,14 +18,12 @@ export type WriteWords = CommitWords & { readonly home: string }
 
 export type PutNotes = WriteWords & {
   readonly notes: readonly Note[]
-  /** who brings them, and to whose node; default: two nodes of the owner */
+  /** who brings them, and to whose node; default: two nodes of the owner, of which this one is the author */
   readonly standing?: Receiving
 }
 
-/** `node`: did of this node, which changes a label where nobody else would be believed in it. */
+/** `node`: did of this node, which changes a label itself where {@link mergeStamps} asks for it. */
 export type Receiving = Standing & { readonly node: string }
-
-const OWN: Receiving = { ...OWNERS, node: '' }
 
 export type Put = {
   /** head of the branch `memory` afterwards */
@@ -42,25 +40,29 @@ export type Put = {
  * @throws TOO_LARGE, INVALID_INPUT, NOT_FOUND, FORGOTTEN where exactly these bytes were forgotten
  * @clause L1.7, MEM-002.2.1
  */
-export function putNotes(tx: Transaction, { notes, standing = OWN, ...words }: PutNotes): Put {
+export function putNotes(tx: Transaction, { notes, standing: given, ...words }: PutNotes): Put {
+  const standing = given ?? { ...OWNERS, node: words.author.did }
   const isEarly = (note: Note): boolean => isAhead(latestOf(note, standing), words.now)
   const { true: ahead = [], false: timely = [] } = Object.groupBy(notes, (note) => `${isEarly(note)}`)
   return { ...putVersions(tx, words, timely, standing), ahead: ahead.map(({ entry }) => entry.id) }
 }
 
-/** The same for versions of this node itself, which it takes wherever its clock stands. */
+/**
+ * The same wherever the clock of this node stands; without `standing` for versions of its own, each of which was made of the
+ * one that is here and takes its place.
+ */
 export function putVersions(
   tx: Transaction,
   words: WriteWords,
   notes: readonly Note[],
-  standing: Receiving = OWN,
+  standing?: Receiving,
 ): Omit<Put, 'ahead'> {
   const winners = new Map<string, Note>()
   const ignored: string[] = []
   for (const note of notes) {
     const { id } = note.entry
-    observeHlc(tx, latestOf(note, standing))
-    const after = merged(tx, words, { note, staged: winners.get(id), standing })
+    observeHlc(tx, standing === undefined ? latestIn(note) : latestOf(note, standing))
+    const after = standing === undefined ? note : merged(tx, words, { note, staged: winners.get(id), standing })
     if (after === undefined || winners.has(id)) ignored.push(id)
     if (after !== undefined) winners.set(id, after)
   }

@@ -87,7 +87,10 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 const isNoteId = (value: unknown): value is string => isId('memory', value)
 
 const isNoteText = (value: unknown): value is string =>
-  typeof value === 'string' && value.length <= LIMITS.syncNoteBytes
+  typeof value === 'string' && value.length <= LIMITS.noteFileBytes
+
+const isClockText = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= LIMITS.labelClockChars
 
 const isTombstone = (value: unknown): boolean => typeof value === 'object' && value !== null
 
@@ -97,7 +100,7 @@ const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
 function isRow(value: unknown): boolean {
   if (!Array.isArray(value) || value.length < 4 || value.length > 5 || !isNoteId(value[0])) return false
   const [, , , , clock] = value as unknown[]
-  return value.slice(0, 4).every(isText) && (clock === undefined || isNoteText(clock))
+  return value.slice(0, 4).every(isText) && (clock === undefined || isClockText(clock))
 }
 
 function isSummary(value: unknown): boolean {

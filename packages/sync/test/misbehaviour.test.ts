@@ -82,7 +82,16 @@ describe('a peer that does not keep to the protocol is refused', () => {
   test.each([
     ['of another label', list([row], { label: 'private:owner' })],
     ['with a row that is too short', list([[id, '0']])],
-    ['with a row that is too long', list([[...row, '{"made":["0000000000000001 did:key:z6Mk public:owner"]}', 'x']])],
+    [
+      'with a row that is too long',
+      list([
+        [
+          ...row,
+          '{"made":["0000000000000001 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK public:owner"]}',
+          'x',
+        ],
+      ]),
+    ],
     ['with an id that is none', list([['../../etc/passwd', '0', 'x', 'y']])],
     ['with a member that is no text', list([[id, 5, 'x', 'y']])],
     ['with more rows than a page', list(Array.from({ length: LIMITS.syncPageRows + 1 }, () => row))],
@@ -173,10 +182,19 @@ describe('a note that is not what was asked for leaves nothing behind', () => {
     ['no JSON', 'private'],
     ['no change and no beginning', '{}'],
     ['another member', '{"more":1}'],
-    ['a time that is none', '{"changes":{"did:key:z6Mk":"yesterday"}}'],
-    ['another label than it was listed under', '{"made":["0000000000000001 did:key:z6Mk sealed:owner"]}'],
-    ['one making twice', '{"made":["0000000000000001 did:key:z6Mk","0000000000000001 did:key:z6Mk"]}'],
-    ['makings out of order', '{"made":["0000000000000002 did:key:z6Mk","0000000000000001 did:key:z6Mk"]}'],
+    ['a time that is none', '{"changes":{"did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK":"yesterday"}}'],
+    [
+      'another label than it was listed under',
+      '{"made":["0000000000000001 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK sealed:owner"]}',
+    ],
+    [
+      'one making twice',
+      '{"made":["0000000000000001 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK","0000000000000001 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"]}',
+    ],
+    [
+      'makings out of order',
+      '{"made":["0000000000000002 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK","0000000000000001 did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK"]}',
+    ],
   ])('listed with a label clock that says %s', async (_name, clock) => {
     const other = await foreign('good')
     const { note, row } = other
