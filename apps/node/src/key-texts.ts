@@ -16,7 +16,7 @@ export const KEY_TEXTS = {
   'key.sealed': 'behind a passphrase',
   'key.open': 'without a passphrase',
   'key.node':
-    'node   {node}\n  key    {did}, peer {peer}\n  is its place in the network and does not change: another key is another node\n  (csb init --join {directory}, then csb sync, then csb revoke {grant})',
+    'node   {node}\n  key    {did}, peer {peer}\n  is its place in the network and does not change: another key is another node\n  (csb init --join {directory}, then csb sync, then csb revoke each of: {grants})',
   'key.hangs.begun':
     'NOTE: a change to {to} was begun and broke off before the node heard of it.\n      The key above counts. To change it run again: csb key rotate',
   'key.hangs.elsewhere':

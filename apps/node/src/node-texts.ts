@@ -32,6 +32,7 @@ export const NODE_TEXTS = {
   'status.about': 'how the node is',
   'status.line':
     '{name}  {did}\n  owner    {owner}\n  home     {home}\n  url      {url}\n  peers    {connected} connected, {known} known\n  record   {size} entries, {vouched}\n{addresses}',
+  'status.short': '{name}  {did}\n  url      {url}',
   'status.address': '  address  {address}',
   'status.copy': '  copy     {home} of {owner}',
 

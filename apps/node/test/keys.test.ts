@@ -23,6 +23,7 @@ async function json<T>(args: readonly string[], setting: Setting = {}): Promise<
 
 type Shown = {
   readonly owner: { readonly did: string; readonly sealed: boolean }
+  readonly node: { readonly did: string; readonly grants: readonly string[] }
   readonly statements: readonly object[]
 }
 const shownAt = (name: string) => json<Shown>(['key', 'show', ...at(name)])
@@ -73,6 +74,45 @@ test('the key is changed, shown, and a peer that trusts the old one trusts the n
   const refused = await csb(delegate, { env: { CSB_PASSPHRASE: OLD } })
   expect(refused.code).toBe(3)
   expect((await csb([...delegate, '--level', 'request'], { env: { CSB_PASSPHRASE: NEW } })).err).toBe('')
+})
+
+test('all that lets a node act is named where its key is shown, the grant it stands on first', async () => {
+  const { node } = await shownAt('friend')
+  const { hash } = await json<{ hash: string }>([
+    'delegate',
+    '--audience',
+    node.did,
+    '--scope',
+    'reports',
+    ...at('friend'),
+  ])
+  const { node: after } = await shownAt('friend')
+  expect(after.grants[0]).toBe(node.grants[0])
+  expect(new Set(after.grants)).toEqual(new Set([...node.grants, hash]))
+  const { out } = await csb(['key', 'show', ...at('friend')])
+  for (const one of after.grants) expect(out).toContain(one.slice(0, 19))
+})
+
+test('a lease for a part is told how the node is as far as it may know', async () => {
+  const lease = [
+    'lease',
+    '--for',
+    'low',
+    '--actions',
+    'list,read',
+    '--paths',
+    '/x',
+    '--branches',
+    'runs/*',
+    ...at('friend'),
+  ]
+  const { token } = await json<{ token: string }>(lease)
+  const { url } = await json<{ url: string }>(['status', ...at('friend')])
+  const env = { CSB_TOKEN: token, CSB_URL: url }
+  const { code, out, err } = await csb(['status'], { env })
+  expect([code, err]).toEqual([0, ''])
+  expect(out).toContain('friend')
+  expect(out).not.toContain('record')
 })
 
 test('a key in other hands: nothing happens unasked, then all that it granted is void here and there', async () => {

@@ -1,6 +1,6 @@
 /**
- * What a reader is told of a commit in words: the first line of its message where the commit changed nothing hidden
- * and the line names nothing hidden, else a fixed text; of the trailers those that say who acted, by id.
+ * What a reader is told of a commit in words: the first line of its message where the commit changed something, nothing
+ * of it hidden, and the line names nothing hidden, else a fixed text; of the trailers those that say who acted, by id.
  *
  * Whether a name is hidden must not be asked by writing messages: one who wrote with a clearance can have named
  * nothing above it, so a reader who has that clearance too is told the line as it is.
@@ -49,10 +49,11 @@ export function wordsSeen(
     return !isReserved(path) && isSeen(parent, path, before) && isSeen(commit.tree, path, after)
   })
   const line = commit.message.split('\n', 1)[0]?.trim() ?? ''
-  const isTold = areSeen && line !== '' && !/^csb-[a-z0-9-]*\s*:/i.test(line)
-  if (!isTold) return { message: CHANGED_TEXT, trailers }
   // what was written by somebody who gets further can name what this reader does not reach
   const isWrittenBelow = isEverywhere(clearance) && wasWrittenWithin(commit.trailers[CLEARANCE_TRAILER], clearance)
+  // where nothing was changed, nothing tells what the words are about
+  const isAboutSeen = areSeen && (changes.length > 0 || isWrittenBelow)
+  if (!isAboutSeen || line === '' || /^csb-[a-z0-9-]*\s*:/i.test(line)) return { message: CHANGED_TEXT, trailers }
   const paths = changes.map(({ path }) => path)
   const both = parent === null ? [commit.tree] : [commit.tree, parent]
   const isSafe = isWrittenBelow || namesOnlySeen(trees, both, paths, line)

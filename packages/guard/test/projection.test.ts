@@ -9,6 +9,7 @@ import {
   readFile,
   staleProjections,
   writeBlob,
+  writeCommit,
   type CommitFiles,
 } from '@csb/files'
 import { putNotes } from '@csb/memory'
@@ -61,6 +62,18 @@ describe('what a reader sees of a commit', () => {
       }),
       { numRuns: 40 },
     )
+  })
+
+  test('L4.2 the words of a commit that changes nothing are told to nobody they may not be about', async () => {
+    const { store } = await openHome()
+    const home = nextHome()
+    const [first = ''] = await replay(store, home, [{ changes: [['a.md', 1]], message: 'tidy up' }])
+    const { tree, ...commit } = readCommit(store.view(), home, first)
+    const written = await store.transact((tx) =>
+      writeCommit(tx, home, { ...commit, tree, parents: [first], message: 'Bob earns 90000 a year', trailers: {} }),
+    )
+    const seen = (await project(store, home, written)) ?? ''
+    expect(readCommit(store.view(), home, seen).message).not.toContain('Bob')
   })
 
   test('L4.2 the ids are equal on every node, whatever was stored and projected in which order', async () => {

@@ -1,6 +1,6 @@
 /** csb key: the key of the owner, another one in its place, and what is said of keys. */
 import type { Command } from 'commander'
-import { fail, type Grant, type KeyStatement } from '@csb/core'
+import { fail, systemClock, type Grant, type KeyStatement } from '@csb/core'
 import {
   condemnKey,
   hangingChange,
@@ -21,8 +21,13 @@ import { recoveryCommands } from './recovery.ts'
 type Condemning = Keeping & { readonly yes?: boolean }
 type Party = { readonly name: string; readonly did: string }
 type Status = Party & { readonly peer_id: string; readonly owner: Party }
-type Spoken = { readonly items: readonly KeyStatement[]; readonly recovery: string | null }
-type Listed = { readonly hash: string; readonly grant: Grant }
+type Spoken = {
+  readonly items: readonly KeyStatement[]
+  readonly recovery: string | null
+  /** hash of the grant by which the node acts */
+  readonly node_grant: string | null
+}
+type Listed = { readonly hash: string; readonly revoked: boolean; readonly grant: Grant }
 
 export function keyCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))
@@ -99,14 +104,19 @@ async function show({ directory, client, out }: Stand): Promise<void> {
   const node = await client()
   await settleOwner(directory, node)
   const { name, did, peer_id: peer } = await node.call<Status>('GET', '/v1/status')
-  const { items, recovery } = await node.call<Spoken>('GET', '/v1/keys')
+  const { items, recovery, node_grant: standing } = await node.call<Spoken>('GET', '/v1/keys')
   const grants = await node.call<{ items: readonly Listed[] }>('GET', '/v1/grants')
   const owner = await readOwner(directory)
   const hanging = await hangingChange(directory, node)
-  const grant = grants.items
-    .filter(({ grant: { delegation } }) => delegation.grantee_key === did && delegation.parent === null)
-    .toSorted((x, y) => x.grant.delegation.granted_at - y.grant.delegation.granted_at)
-    .at(-1)
+  const now = systemClock.now()
+  // whoever has the node's key speaks by all of them
+  const held = grants.items
+    .filter(
+      ({ revoked, grant: { delegation } }) => !revoked && delegation.grantee_key === did && delegation.task === null,
+    )
+    .filter(({ grant: { delegation } }) => (delegation.expires_at ?? now + 1) > now)
+    .map(({ hash }) => hash)
+  const hashes = [...new Set([...(standing === null ? [] : [standing]), ...held])]
   const own = new Set([owner.did, ...owner.statements.map(keyOf)])
   const before = items.filter((one) => own.has(keyOf(one)))
   const others = items.filter((one) => !own.has(keyOf(one)))
@@ -123,14 +133,19 @@ async function show({ directory, client, out }: Stand): Promise<void> {
       did,
       peer,
       directory: inline(directory),
-      grant: (grant?.hash ?? '').slice(0, 19),
+      grants: hashes.map((hash) => hash.slice(0, 19)).join(', '),
     }),
     ...(before.length === 0 ? [] : [t('key.before'), ...before.map(statementText)]),
     ...(others.length === 0 ? [] : [t('key.others'), ...others.map(statementText)]),
   ]
   const { isSealed: sealed } = owner
   const party = { name: owner.name, did: owner.did, sealed, recovery }
-  const answer = { owner: party, node: { name, did, peer_id: peer }, statements: items, ...given({ hanging }) }
+  const answer = {
+    owner: party,
+    node: { name, did, peer_id: peer, grants: hashes },
+    statements: items,
+    ...given({ hanging }),
+  }
   out.answer(answer, lines.join('\n'))
 }
 

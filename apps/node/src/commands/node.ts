@@ -46,12 +46,13 @@ type Starting = Making & {
 type Status = {
   readonly name: string
   readonly did: string
-  readonly owner: { readonly name: string }
-  readonly home: string | null
-  readonly held: readonly Held[]
-  readonly addresses: readonly string[]
-  readonly peers: { readonly known: number; readonly connected: number }
-  readonly record: Vouching
+  /** all that follows is for who may see everything */
+  readonly owner?: { readonly name: string }
+  readonly home?: string | null
+  readonly held?: readonly Held[]
+  readonly addresses?: readonly string[]
+  readonly peers?: { readonly known: number; readonly connected: number }
+  readonly record?: Vouching
 }
 
 /** The two ports behind it are for peers. */
@@ -187,12 +188,16 @@ function readyText(directory: string, { identity, url, addresses }: RunningNode)
 async function status({ client, out }: Stand): Promise<void> {
   const node = await client()
   const state = await node.call<Status>('GET', '/v1/status')
-  const { name, did, owner, home, addresses, peers, record } = state
-  const copies = state.held
-    .filter((held) => held.home !== home)
-    .map((held) => t('status.copy', { home: held.home, owner: named(held.owner.name ?? '', held.owner.did).trim() }))
+  const { name, did, owner, home = null, held = [], addresses = [], peers, record } = state
+  const own = { name: inline(name), did, url: node.url }
+  if (owner === undefined || record === undefined) {
+    out.answer({ ...state, url: node.url }, t('status.short', own))
+    return
+  }
+  const copies = held
+    .filter((one) => one.home !== home)
+    .map((one) => t('status.copy', { home: one.home, owner: named(one.owner.name ?? '', one.owner.did).trim() }))
   const shown = [...copies, ...addresses.map((address) => t('status.address', { address }))].join('\n')
-  const vouched = vouchedText(record)
-  const words = { name: inline(name), did, owner: inline(owner.name), home, url: node.url, size: record.size, vouched }
+  const words = { ...own, owner: inline(owner.name), home, size: record.size, vouched: vouchedText(record) }
   out.answer({ ...state, url: node.url }, t('status.line', { ...words, ...peers, addresses: shown }))
 }

@@ -9296,8 +9296,8 @@ return errors === 0;
 validate39.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 export const FilesWrite = validate40;
-const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"base64":{"type":"string","maxLength":8388608,"pattern":"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$","description":"instead of text, for bytes that are none"},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
-const pattern84 = new RegExp("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$", "u");
+const schema55 = {"type":"object","properties":{"home":{"type":"string","pattern":"^home_[a-z2-7]{26}$"},"branch":{"type":"string","pattern":"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"},"path":{"type":"string","minLength":1,"maxLength":1024,"description":"path in the tree, without a leading slash"},"text":{"type":"string","maxLength":8388608},"base64":{"type":"string","maxLength":8388608,"pattern":"^[A-Za-z0-9+/]*={0,2}$","description":"instead of text, for bytes that are none"},"delete":{"type":"boolean"},"message":{"type":"string","maxLength":1024},"label":{"type":"string","minLength":1,"maxLength":512,"description":"level:integrity[:tags]"},"expect":{"anyOf":[{"type":"string","minLength":40,"maxLength":64,"description":"head the caller saw; null for a new branch"},{"type":"null"}]}},"required":["branch","path"],"additionalProperties":false};
+const pattern84 = new RegExp("^[A-Za-z0-9+/]*={0,2}$", "u");
 
 function validate40(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9427,7 +9427,7 @@ return false;
 }
 else {
 if(!pattern84.test(data4)){
-validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/pattern",keyword:"pattern",params:{pattern: "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"},message:"must match pattern \""+"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"+"\""}];
+validate40.errors = [{instancePath:instancePath+"/base64",schemaPath:"#/properties/base64/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z0-9+/]*={0,2}$"},message:"must match pattern \""+"^[A-Za-z0-9+/]*={0,2}$"+"\""}];
 return false;
 }
 }

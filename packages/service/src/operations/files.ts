@@ -93,7 +93,10 @@ function bytesOf({ text, base64, delete: isGone }: Write): Uint8Array | null {
   if ([text, base64, isGone === true ? '' : undefined].filter((way) => way !== undefined).length !== 1)
     fail('INVALID_INPUT', { reason: 'one of text, base64 and delete is needed' })
   if (isGone === true) return null
-  return text === undefined ? Buffer.from(base64 ?? '', 'base64') : utf8(text)
+  if (text !== undefined) return utf8(text)
+  const bytes = Buffer.from(base64 ?? '', 'base64')
+  if (bytes.toString('base64') !== base64) fail('INVALID_INPUT', { field: 'base64', reason: 'it is not whole' })
+  return bytes
 }
 
 type ListedShown = Labelled & { readonly oid?: string }

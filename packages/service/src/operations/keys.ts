@@ -20,9 +20,11 @@ import {
   subjectOf,
   takeKeyStatements,
   type Hearing,
+  grantHash,
 } from '@csb/authority'
 import { listHomes } from '@csb/files'
-import type { Transaction } from '@csb/store'
+import type { Transaction, View } from '@csb/store'
+import { nodeChain } from '../runs/lease.ts'
 import { checkToken } from '../session/minting.ts'
 import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spreadKeys } from '../revocation/spreading.ts'
@@ -41,6 +43,12 @@ const reading = (_input: unknown, parts: Parts) => ({
   ...EVERYWHERE,
 })
 
+/** Hash of the grant by which this node acts; null where it has none. */
+function grantHashOf(view: View): string | null {
+  const [leaf] = nodeChain(view).slice(-1)
+  return leaf === undefined ? null : grantHash(leaf)
+}
+
 export const keyOperations: readonly Operation[] = [
   {
     name: 'keys.list',
@@ -51,6 +59,8 @@ export const keyOperations: readonly Operation[] = [
     run: async ({ view, identity }: Context) => ({
       items: await listKeyStatements(view),
       recovery: recoveryOf(view, identity.owner.did) ?? null,
+      // what this node may do here hangs under it
+      node_grant: grantHashOf(view),
     }),
   },
   {
