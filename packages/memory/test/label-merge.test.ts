@@ -1,75 +1,27 @@
 /** Versions of one note that did not know of each other: what comes together is the same everywhere and never less strict than it may be. */
-import {
-  fail,
-  formatLabel,
-  fromUtf8,
-  joinLabels,
-  LEVELS,
-  LIMITS,
-  newId,
-  parseLabel,
-  PUBLIC,
-  type Label,
-} from '@csb/core'
-import type { Store } from '@csb/store'
+import { fail, formatLabel, fromUtf8, joinLabels, LEVELS, newId, parseLabel, PUBLIC, type Label } from '@csb/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseClock, plainClock } from '../src/label-clock.ts'
 import { parseNote, renderNote, spellClock, type Note } from '../src/note.ts'
-import { putNotes, type Receiving } from '../src/put.ts'
-import { getNote } from '../src/read.ts'
+import type { Receiving } from '../src/put.ts'
 import { getState, rebuildIndex } from '../src/states.ts'
-import { createNotes, deleteNote, relabelNote, restoreNote } from '../src/write.ts'
-import { DID, noteOf, NOW, openHome, OTHER, words } from './support.ts'
-
-const THIRD = 'did:key:z6MkfSNFHcD2WVSsUr3BSnBh4NaNU1EHZb5kahfDfCNjWEgi'
-const DIDS = [DID, OTHER, THIRD]
-const clearance = { level: 'sealed', tags: ['*'] } as const
-
-type Place = { readonly store: Store; readonly home: string; readonly did: string }
-
-const places = (): Promise<Place[]> => Promise.all(DIDS.map(async (did) => ({ ...(await openHome()), did })))
-const note = ({ store, home }: Place, id: string): Note =>
-  getNote(store.view(), home, id, clearance, { includeDeleted: true })
-const bytes = (place: Place, id: string): string => fromUtf8(renderNote(note(place, id))) ?? ''
-const label = (place: Place, id: string): string => formatLabel(note(place, id).label)
-const put = ({ store, home }: Place, notes: readonly Note[], standing?: Receiving) =>
-  store.transact((tx) => putNotes(tx, { ...words, home, notes, ...(standing === undefined ? {} : { standing }) }))
-const give = (from: Place, to: Place, id: string) => put(to, [note(from, id)])
-
-const create = async ({ store, home, did }: Place, spelled = 'private:owner', id = newId('memory', NOW)) => {
-  const input = { entry: { id, content: 'tea is hot' }, label: parseLabel(spelled) }
-  const made = await store.transact((tx) => createNotes(tx, { ...words, home, actor: did, inputs: [input] }))
-  return made.notes[0]?.entry.id ?? ''
-}
-/** Write it anew under the label it has. */
-const edit = ({ store, home, did }: Place, id: string, now = NOW) =>
-  store.transact((tx) => {
-    const change = { ...words, home, id, actor: did, clearance, now }
-    return getState(tx, home, id)?.deletedAt === null ? deleteNote(tx, change) : restoreNote(tx, change)
-  })
-const relabel = ({ store, home, did }: Place, id: string, spelled: string, now = NOW) =>
-  store.transact((tx) =>
-    relabelNote(tx, { ...words, home, id, actor: did, clearance, now, label: parseLabel(spelled) }),
-  )
-
-/** The same note on two nodes, which then do not meet. */
-async function apart(spelled?: string) {
-  const [one, two, three] = (await places()) as [Place, Place, Place]
-  const id = await create(one, spelled)
-  await give(one, two, id)
-  await give(one, three, id)
-  const meet = async () => {
-    const [left, right] = [note(one, id), note(two, id)]
-    await put(one, [right])
-    await put(two, [left])
-    expect(bytes(two, id)).toBe(bytes(one, id))
-    return label(one, id)
-  }
-  return { one, two, three, id, meet }
-}
-
-const LATER = NOW + 60_000
+import { createNotes } from '../src/write.ts'
+import {
+  apart,
+  bytes,
+  create,
+  edit,
+  give,
+  label,
+  LATER,
+  note,
+  places,
+  put,
+  relabel,
+  type Place,
+} from './label-places.ts'
+import { DID, noteOf, NOW, OTHER, words } from './support.ts'
 
 describe('two nodes of the owner that did not see each other', () => {
   test('L1.7 words written later under the old label do not lower the one that was raised', async () => {
@@ -202,81 +154,6 @@ describe('two nodes of the owner that did not see each other', () => {
     expect(label(one, id)).toBe('private:agent:health')
     await relabel(one, id, 'public:owner')
     expect(bytes(one, id)).not.toMatch(/health|private/)
-  })
-})
-
-describe('more said of a label than there is room for', () => {
-  const didOf = (n: number, who: string): string =>
-    `did:key:z6Mk${who}${String(n + 111)
-      .padStart(40, '1')
-      .replaceAll('0', 'A')}`
-  const later = (n: number): string => `01a3185c5000${String(n).padStart(4, '0')}`
-  /** Changed by so many nodes, each of which has seen those before. */
-  const crowd = (before: Note, who: string, count: number, last: Label): Note => {
-    const changes = Object.fromEntries(
-      Array.from({ length: count }, (_, n) => [didOf(n, who), { at: later(n), label: n === count - 1 ? last : null }]),
-    )
-    return { ...before, hlc: later(count), label: last, clock: { written: last, made: [], changes } }
-  }
-  const receiving = (place: Place): Receiving => ({ from: 'owner', here: 'owner', node: place.did })
-
-  test('L1.7 stays readable on all nodes, lowers nothing, and becomes the same', async () => {
-    const { one, two, three, id } = await apart()
-    const before = note(one, id)
-    await put(one, [crowd(before, 'a', 80, parseLabel('sealed:owner'))], receiving(one))
-    await put(two, [crowd(before, 'b', 79, parseLabel('private:owner:health'))], receiving(two))
-    for (let round = 0; round < 2; round++) {
-      const [left, right] = [note(one, id), note(two, id)]
-      await put(one, [right], receiving(one))
-      await put(two, [left], receiving(two))
-    }
-    expect(bytes(two, id)).toBe(bytes(one, id))
-    expect(label(one, id)).toBe('sealed:owner:health')
-    // one that was not there says no more than that it was made, and gets what was said
-    const untouched = note(three, id)
-    await put(three, [note(one, id)], receiving(three))
-    for (const place of [one, two]) await put(place, [untouched], receiving(place))
-    for (const place of [two, three]) expect(bytes(place, id)).toBe(bytes(one, id))
-    expect(parseNote(renderNote(note(one, id)))).toEqual(note(one, id))
-    // a person sees it as it is, and lowers it
-    await relabel(one, id, 'public:owner', LATER)
-    await put(two, [note(one, id)], receiving(two))
-    expect([label(one, id), label(two, id)]).toEqual(['public:owner', 'public:owner'])
-    // an older copy may make it stricter again, and no less strict
-    await put(one, [crowd(before, 'b', 79, parseLabel('private:owner:health'))], receiving(one))
-    expect(parseNote(renderNote(note(one, id)))).toEqual(note(one, id))
-  })
-
-  test('a change where there is no room for one more stands alone', async () => {
-    const { one, id } = await apart()
-    await put(one, [crowd(note(one, id), 'a', 82, parseLabel('sealed:owner'))], receiving(one))
-    for (const spelled of ['private:owner:health', 'trusted:owner', 'sealed:owner']) {
-      await relabel(one, id, spelled, LATER)
-      expect(label(one, id)).toBe(spelled)
-      expect(parseNote(renderNote(note(one, id)))).toEqual(note(one, id))
-    }
-  })
-
-  test('a note that is as large as one may be takes every word about its label', async () => {
-    const { one, two, id } = await apart()
-    const before = note(one, id)
-    const room = LIMITS.syncNoteBytes - renderNote({ ...before, extra: { type: '' } }).byteLength
-    const full = { ...before, hlc: later(1), extra: { type: 'x'.repeat(room) } }
-    expect(() => renderNote({ ...full, extra: { type: 'x'.repeat(room + 100) } })).toThrow(
-      expect.objectContaining({ code: 'TOO_LARGE' }) as Error,
-    )
-    await put(one, [crowd(full, 'a', 70, parseLabel('sealed:owner'))], receiving(one))
-    await put(two, [note(one, id)], receiving(two))
-    expect(bytes(two, id)).toBe(bytes(one, id))
-  })
-
-  test.each(['constructor', 'toString', '__proto__', 'did:key:z6Mk', 'nobody'])('nobody is called %s', (name) => {
-    const head = { hlc: later(1), actor: DID, label: parseLabel('private:owner') }
-    for (const text of [
-      `{"changes":{"${name}":"${later(2)} private:owner"}}`,
-      `{"made":["${later(2)} ${name} private:owner"]}`,
-    ])
-      expect(() => parseClock(text, head)).toThrow(expect.objectContaining({ code: 'MALFORMED' }) as Error)
   })
 })
 
