@@ -140,6 +140,8 @@ export const LIMITS = {
   syncPageBytes: 256 * KiB,
   /** Rows of one session in one direction: more notes than a home holds, and little enough to keep in memory. */
   syncRows: 1_000_000,
+  /** The same rows in bytes, which are kept until the session is over: a million of the usual ones. */
+  syncListBytes: 256 * MiB,
   /** Distinct labels of one home's notes: each is told in every session, before anything else. */
   syncLabels: 65_536,
   /** A note without what was said of its label, so that none becomes too large by that. */

@@ -32,8 +32,11 @@ export function createPlanner({ home, clearance, accepts, standing }: Planning) 
   const plan: Plan = { wanted: new Map(), withdraw: [] }
   const seen = new Set<string>()
 
+  let bytes = 0
+
   const judge = (view: View, row: Row, listedUnder: string): void => {
     const [id] = row
+    const clock = clockIn(row, listedUnder)
     const own = getState(view, home, id)
     const tombstone = getTombstone(view, home, id)
     // a note it may not see is none of its business: it can not change it, and lets go of what it holds of it. The
@@ -41,17 +44,19 @@ export function createPlanner({ home, clearance, accepts, standing }: Planning) 
     const label = tombstone?.label ?? own?.label
     if (label !== undefined && !isVisible(clearance, label)) plan.withdraw.push(id)
     else if (tombstone !== undefined) return
-    else if (accepts && (own === undefined || isWanted(own, row, listedUnder, standing)))
+    else if (accepts && (own === undefined || isWanted(own, { row, label: listedUnder }, clock, standing)))
       plan.wanted.set(id, { row, label: listedUnder })
   }
 
   return {
     plan,
-    /** @throws PEER_MISBEHAVED where an id comes twice, or more than LIMITS.syncRows come */
+    /** @throws PEER_MISBEHAVED where an id comes twice, a clock is none, or more than LIMITS.syncRows or syncListBytes come */
     add: (view: View, label: string, rows: readonly Row[]): void => {
       for (const row of rows) {
         if (seen.has(row[0])) fail('PEER_MISBEHAVED', { reason: 'listed twice', id: row[0] })
         seen.add(row[0])
+        bytes += row.reduce((sum, text = '') => sum + Buffer.byteLength(text), 0)
+        if (bytes > LIMITS.syncListBytes) fail('PEER_MISBEHAVED', { reason: 'no end', maxBytes: LIMITS.syncListBytes })
         judge(view, row, label)
       }
       if (seen.size > LIMITS.syncRows) fail('PEER_MISBEHAVED', { reason: 'no end', maxRows: LIMITS.syncRows })
@@ -60,7 +65,7 @@ export function createPlanner({ home, clearance, accepts, standing }: Planning) 
 }
 
 /** Would that version change what is here? As the memory room merges them. */
-function isWanted(own: NoteState, row: Row, listedUnder: string, standing: Standing): boolean {
+function isWanted(own: NoteState, { row, label }: Listed, clock: LabelClock, standing: Standing): boolean {
   const [, hlc, actor, oid] = row
   if (oid === own.oid) return false
   const mine = {
@@ -68,9 +73,9 @@ function isWanted(own: NoteState, row: Row, listedUnder: string, standing: Stand
     actor: own.actor,
     clock: parseClock(own.clock, { ...own, label: parseLabel(own.label) }),
   }
-  if (isNews(mine, { hlc, actor, clock: clockIn(row, listedUnder) }, standing)) return true
+  if (isNews(mine, { hlc, actor, clock }, standing)) return true
   // two versions under one clock reading, alike in all that a row says: their words decide
-  return hlc === own.hlc && actor === own.actor && listedUnder === own.label && row[4] === own.clock
+  return hlc === own.hlc && actor === own.actor && label === own.label && row[4] === own.clock
 }
 
 /** @throws PEER_MISBEHAVED */

@@ -127,6 +127,27 @@ describe('a peer that does not keep to the protocol is refused', () => {
     expect(nas.tree()).toBe(before)
   })
 
+  test('lists of long rows are left at their bound in bytes, before that in rows', async () => {
+    let at = 0
+    const long = ['1', '2', '3'].map((digit) => digit.repeat(LIMITS.labelChars))
+    const page = () =>
+      list(
+        Array.from({ length: LIMITS.syncPageRows }, () => [`mem_${String(NOW)}_${at++}`, ...long]),
+        { last: false },
+      )
+    await expect(talk(hello(compartments('public:owner')), page)).rejects.toMatchObject(misbehaved)
+    expect((at - LIMITS.syncPageRows) * 3 * LIMITS.labelChars).toBeLessThanOrEqual(LIMITS.syncListBytes)
+    expect(await nas.states()).toEqual([])
+  })
+
+  test.each([
+    ['what is no clock', 'x'.repeat(1000), { reason: 'not a label clock' }],
+    ['more than a clock may be', `{"made":["${'x'.repeat(LIMITS.labelClockChars)}"]}`, { expected: 'list' }],
+  ])('a row of a note that is not here, with %s, at once', async (_name, clock, details) => {
+    const session = talk(hello(compartments('public:owner')), list([[...row, clock]]))
+    await expect(session).rejects.toMatchObject({ ...misbehaved, details })
+  })
+
   test('tombstones without end are left at once where a page is empty', async () => {
     const never = { type: 'tombstones', items: [], last: false }
     await expect(talk({ ...hello(), tombstones: 'x' }, never)).rejects.toMatchObject(misbehaved)
