@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { LIMITS, NodeError, createFakeClock, until, type Lease } from '@csb/core'
 import { prefix } from '@csb/store'
+import { collectRows } from '../src/collecting.ts'
 import { HOUR, NOW, codeOf, createHouse, holdingIn, type Holder, type House } from './house.ts'
 
 const LEASE: Partial<Lease> = {
@@ -139,6 +140,27 @@ describe('L1.5 the read list of a lease', () => {
     await read(house, session, id)
     const { commit } = await write(house, session, 'one.md')
     expect(idsIn((await explained(house, commit)).reads)).toEqual([id])
+  })
+
+  test('L1.5 names each branch that a clone brought, as it was, and what only reads is in the record in the end', async () => {
+    const clock = createFakeClock(NOW)
+    const house = await createHouse({ clock })
+    const at = { branch: 'runs/plan', path: 'plan.md', text: 'plan' }
+    const { commit: head } = await house.owned<{ commit: string }>('files.write', at)
+    const cloned = async (session: Session) => {
+      for await (const part of house.service.open(session, 'git.fetch', { wants: [head], haves: [], done: true }))
+        expect(part).toBeDefined()
+    }
+    const [one, spy] = [await holdingIn(house, LEASE), await holdingIn(house, LEASE)]
+    await cloned(one)
+    const { reads } = await explained(house, (await write(house, one, 'copy.md')).commit)
+    expect(reads).toContainEqual(expect.objectContaining({ path: 'runs/plan:', oid: head }))
+
+    await cloned(spy)
+    clock.advance(HOUR)
+    await collectRows(house.parts, new AbortController().signal)
+    const listing = (await house.records()).find(({ lease }) => lease === spy.hash)
+    expect(listing?.reads).toContainEqual(expect.objectContaining({ path: 'runs/plan:', oid: head }))
   })
 
   test('L3.4 names nothing that was forgotten', async () => {

@@ -1,10 +1,10 @@
 /**
- * What a session sees of whole branches at once, by a clone or an export: nobody notes each file then, and what lies
- * there from outside taints all the same. By the labels of each branch, those of files that are gone from it too, since
- * its history goes along.
- * @clause L1.7
+ * What a session sees of whole branches at once, by a clone or an export: each branch is read as one thing then, and what
+ * lies there from outside taints all the same. By the labels of each branch, those of files that are gone from it too,
+ * since its history goes along.
+ * @clause L1.5, L1.7
  */
-import { MOST_RESTRICTIVE, dominates, parseLabel } from '@csb/core'
+import { MOST_RESTRICTIVE, OWNER_PRIVATE, dominates, joinLabels, parseLabel, type Label } from '@csb/core'
 import { MEMORY, listRefs, listTags, readCommit, readLabels, recycledOf, type Export } from '@csb/files'
 import { listStates } from '@csb/memory'
 import type { ReadEntry } from '@csb/store'
@@ -81,6 +81,17 @@ function takeInCommit(context: Context, home: string, branch: string, commit: st
       ? [['', MOST_RESTRICTIVE] as const]
       : [...labels].map(([path, text]) => [path, parseLabel(text)] as const)
   for (const [path, label] of named) takeShown(context, { home, path: `${branch}:${path}`, oid: commit, label })
+  noteBranch(context, { home, branch, commit }, [OWNER_PRIVATE, ...named.map(([, label]) => label)])
+}
+
+/** Into the list of what was read, as one thing: the branch as it is. What of it is from outside is taken in by itself. */
+function noteBranch(
+  { view, clearance }: Context,
+  { home, branch, commit }: { readonly home: string; readonly branch: string; readonly commit: string },
+  labels: readonly Label[],
+): void {
+  const label = joinLabels(labels.filter((one) => one.integrity !== 'external' && dominates(clearance, one)))
+  view.noteRead({ home, path: `${branch}:`, oid: commit, label })
 }
 
 /** Taint the session with one thing that it is shown, though it did not read it. */
