@@ -114,9 +114,10 @@ export async function applyProjected(tx: Transaction, input: ApplyProjected): Pr
 }
 
 /**
- * Where a file lands that somebody who sees a part writes as it is: beside one that it does not see.
+ * Where a file lands that somebody who sees a part writes as it is: where a push of it would. Each part of its path that
+ * something hidden stands in the way of gets another name.
  * @param at the full tree, and the path that was asked for
- * @returns the path, or the same under another name
+ * @returns the path, or one beside it
  * @throws INVALID_INPUT where no name is free
  * @clause L4.2
  */
@@ -125,17 +126,12 @@ export function placeBeside(
   projection: Projection,
   { tree, path }: { readonly tree: string; readonly path: string },
 ): string {
+  // that one is refused by its name
+  if (isReserved(validatePath(path))) return path
   const { home, clearance } = projection
   const trees = createTreeProjector(tx, projection, writeMemo(tx, home, clearance))
   const labels = readLabels(tx, home, tree)
-  const desk: Desk = { tx, home, tree, trees, changes: [], renamed: new Map(), labels, sight: clearance }
-  const slash = validatePath(path).lastIndexOf('/')
-  const [above, name] = [path.slice(0, Math.max(slash, 0)), path.slice(slash + 1)]
-  const entry = entryAt(tx, home, tree, path)
-  const inWay = entry === undefined ? twinsOf(desk, path) : [{ ...entry, path }]
-  if (inWay.every((one) => isSeen(desk, one))) return path
-  const isFree = (other: string): boolean => reachesPath(clearance, other)
-  return path.slice(0, slash + 1) + otherName(desk, above, name, { isFile: true, isFree })
+  return placeFor({ tx, home, tree, trees, changes: [], renamed: new Map(), labels, sight: clearance }, path)
 }
 
 /**

@@ -257,7 +257,7 @@ test('L1.2 of a long history no id is told before it is worked out, which nobody
 })
 
 test('L4.2 what is written where something hidden stands lands beside it, as a push does, and nothing hidden goes', async () => {
-  const { house, ask } = await stand({ ...LEASE, paths: ['/'], labels_max: 'private' })
+  const { house, write, ask } = await stand({ ...LEASE, paths: ['/'], labels_max: 'private' })
   const read = async (path: string) =>
     (await house.owned<{ text: string }>('files.read', { branch: 'runs/one', path })).text
   const at = { branch: 'runs/one', path: 'deep/secret.md' }
@@ -268,6 +268,17 @@ test('L4.2 what is written where something hidden stands lands beside it, as a p
   // letters that some system takes for one and the same
   const twin = await ask('files.write', { ...at, path: 'deep/SECRET.md', text: 'mine too' })
   expect(twin['placed']).toEqual([{ path: 'deep/SECRET.md', at: 'deep/SECRET (copy 2).md' }])
+  // and what stands in the way of a folder, which is none that it sees
+  const below = await ask('files.write', { ...at, path: 'deep/secret.md/a.md', text: 'mine as well' })
+  expect(below['placed']).toEqual([{ path: 'deep/secret.md/a.md', at: 'deep/secret.md (copy)/a.md' }])
+  expect(await read('deep/secret.md (copy)/a.md')).toBe('mine as well')
+  await write('runs/three', 'deep/secret.md', 'the code', 'sealed:owner')
+  const folder = await ask('files.write', { branch: 'runs/three', path: 'DEEP/plan/a.md', text: 'mine' })
+  expect(folder['placed'] ?? []).toEqual([{ path: 'DEEP/plan/a.md', at: 'DEEP (copy)/plan/a.md' }])
+  // to delete below it is as to delete nothing
+  expect(await ask('files.write', { ...at, path: 'deep/secret.md/b.md', delete: true })).toEqual(
+    await ask('files.write', { ...at, path: 'deep/none.md/b.md', delete: true }),
+  )
   // to delete it is as to delete nothing
   const [gone, none] = [
     await ask('files.write', { ...at, delete: true }),
