@@ -85,7 +85,7 @@ export function cardText(
 /** One line for a list. */
 export function cardLine({ card, digest, state }: ShownCard): string {
   const red = card.risks.filter(({ severity }) => severity === 'red').map(({ id }) => inline(id))
-  const risks = red.length === 0 ? '' : `  RED ${red.join(', ')}`
+  const risks = red.length === 0 ? '' : t('gate.line.red', { risks: red.join(', ') })
   return `${inline(card.id)}  ${inline(state).padEnd(8)}  ${inline(digest.slice(0, DIGEST_CHARS))}  ${inline(card.meaning)}${risks}`
 }
 
@@ -152,7 +152,11 @@ function makersText({ made_by: makers, more_makers: more, unrecorded }: Card): s
 function risksText({ risks }: Card): string {
   if (risks.length === 0) return t('risk.none')
   const lines = risks.map(({ id, severity, count }) =>
-    t('gate.risk', { severity: severity === 'red' ? 'RED  ' : 'amber', text: riskText(id), count }),
+    t('gate.risk', {
+      severity: t(severity === 'red' ? 'gate.severity.red' : 'gate.severity.amber'),
+      text: riskText(id),
+      count,
+    }),
   )
   return lines.join('\n')
 }

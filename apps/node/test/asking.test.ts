@@ -82,9 +82,11 @@ test.skipIf(!hasTerminal)('L1.7 what is given back to be changed is not asked fo
   const words = ['--words', 'shorter']
   const { code, out } = await atTerminal(['gate', 'return', id, ...words], 'To give it back type', `return${ENTER}`)
   expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(`Gave ${id} back.`) })
-  const again = await csb(['files', 'merge', 'runs/b.txt-1', '--data', folder])
+  const again = await csb(['files', 'merge', 'runs/b.txt-1', '--json', '--data', folder])
   expect(again.code).toBe(3)
-  expect(again.err).toContain('The owner gave this back to be changed: shorter')
+  expect(JSON.parse(again.out)).toMatchObject({
+    error: { code: 'DENIED', details: { reason: 'needs_changes', words: 'shorter' } },
+  })
 })
 
 test.skipIf(!hasTerminal)(

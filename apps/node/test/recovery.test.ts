@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyPair, systemClock, until } from '@csb/core'
 import { signKeyChange } from '@csb/authority'
 import { connect, createRecoveryFile, openOwner } from '@csb/node'
+import { t } from '../src/texts.ts'
 import { csb, csbStart, type Running, type Setting } from './command.ts'
 
 const OLD = 'the first passphrase'
@@ -94,7 +95,7 @@ test('one that was written and not named yet is named by the same command, and n
   const make = (file: string) =>
     csb(['key', 'recovery', 'new', file, ...at('friend')], { env: { CSB_NEW_PASSPHRASE: DRAWER } })
   const refused = await make(planted)
-  expect([refused.code, refused.err]).toEqual([3, expect.stringContaining('The passphrase is wrong.')])
+  expect([refused.code, refused.err]).toEqual([3, expect.stringContaining(t('message.PASSPHRASE.wrong'))])
   expect((await shownAt('friend')).owner.recovery).toBeNull()
   const before = await readFile(broken, 'utf8')
   expect((await make(broken)).err).toBe('')
@@ -116,7 +117,7 @@ test('a thief changes the key, and the owner gets it back, here and at the peer'
   expect((await csb(['key', 'show', ...at('nas')])).out).toContain('csb key recover FILE')
   const recover = ['key', 'recover', inDrawer('key'), ...at('nas')]
   const badly = await csb(recover, { env: { CSB_RECOVERY_PASSPHRASE: OLD, CSB_NEW_PASSPHRASE: NEW } })
-  expect([badly.code, badly.err]).toEqual([3, expect.stringContaining('The passphrase is wrong.')])
+  expect([badly.code, badly.err]).toEqual([3, expect.stringContaining(t('message.PASSPHRASE.wrong'))])
   const unasked = await csb(recover, { env: { CSB_NEW_PASSPHRASE: NEW } })
   expect([unasked.code, unasked.err]).toEqual([3, expect.stringContaining('CSB_RECOVERY_PASSPHRASE')])
 

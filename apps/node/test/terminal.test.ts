@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { inline, visible } from '../src/terminal.ts'
-import { hintFor, messageFor } from '../src/texts.ts'
+import { hintFor, messageFor, t } from '../src/texts.ts'
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
 
@@ -51,7 +51,7 @@ describe('attack 32: what could steer the eye or the terminal is shown, not obey
 
 test('what is left to the owner says what a person can do', () => {
   const details = { reason: 'left_to_the_owner', because: 'its session has read from outside' }
-  expect(messageFor('DENIED', details)).toContain('is left to its owner')
+  expect(messageFor('DENIED', details)).toBe(t('message.DENIED.left_to_the_owner'))
   for (const command of ['csb trust', 'csb agent attach', 'csb lease --for NAME'])
     expect(hintFor('DENIED', details)).toContain(command)
 })

@@ -22,7 +22,7 @@ export function credentialCommand(files: Command): void {
         if (asked.length > LIMITS.pathChars * 16) fail('TOO_LARGE', { maxBytes: LIMITS.pathChars * 16 })
         // what git would have kept or thrown away is the node's
         const access = operation === 'get' ? await accessOf(directory) : undefined
-        if (access !== undefined && originIn(asked) === new URL(access.url).origin) {
+        if (access !== undefined && isFor(asked, new URL(access.url))) {
           const answer = { username: 'csb', password: access.token }
           out.answer(answer, `username=${answer.username}\npassword=${answer.password}`)
           // git takes no line for an answer of nothing
@@ -31,11 +31,11 @@ export function credentialCommand(files: Command): void {
     )
 }
 
-/** Where git wants to go; undefined where it does not say so. */
-function originIn(asked: string): string | undefined {
-  const said = new Map(
-    asked.split('\n').map((line) => [line.split('=', 1)[0] ?? '', line.slice(line.indexOf('=') + 1)]),
-  )
-  const place = `${said.get('protocol') ?? ''}://${said.get('host') ?? ''}`
-  return URL.canParse(place) ? new URL(place).origin : undefined
+/** Does git want to go there? By its own words, as they stand: what else they could be read as is another place. */
+function isFor(asked: string, { protocol, host }: URL): boolean {
+  const lines = asked.split('\n')
+  const said = (name: string) =>
+    lines.filter((line) => line.startsWith(`${name}=`)).map((line) => line.slice(name.length + 1))
+  const isOne = (name: string, wanted: string) => said(name).length === 1 && said(name)[0] === wanted
+  return isOne('protocol', protocol.slice(0, -1)) && isOne('host', host)
 }
