@@ -17,8 +17,7 @@ import {
   restoreRecycled,
   type Recycled,
 } from '@csb/files'
-import type { View } from '@csb/store'
-import { commitShown, known, writeShown, type IdReader } from '../git/ids.ts'
+import { commitShown, isPart, known, writeShown, type IdReader } from '../git/ids.ts'
 import { givesOutside, isFromOutside, marksOf, namesTold } from '../git/names.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { takeShown } from '../session/bulk-reads.ts'
@@ -169,12 +168,13 @@ async function restore(context: Context, input: Restoring) {
   const home = homeOf(input, context)
   if (path === undefined) return restoreWhole(context, input)
   if (branch === MEMORY) fail('PROTECTED', { branch, reason: 'notes are restored as notes' })
+  const deletedBy = await deletionMeant(context, home, input)
   const { told } = await writeShown(
     context,
     home,
     [branch],
     async (tx, ids) => {
-      const deletedBy = await deletionMeant(tx, ids, home, input)
+      await checkMeant(ids, home, input, deletedBy)
       const { restored, ...done } = await restoreRecycled(tx, {
         home,
         branch,
@@ -210,12 +210,13 @@ async function restoreWhole(context: Context, input: Restoring) {
   const home = homeOf(input, context)
   checkReach(context, { ...on('write', as, input, context), path: '/', below: true })
   const now = context.clock.now()
+  const head = await deletionMeant(context, home, input)
   const { told } = await writeShown(
     context,
     home,
     [],
     async (tx, ids) => {
-      const head = await deletionMeant(tx, ids, home, input)
+      await checkMeant(ids, home, input, head)
       const outside = as !== branch && givesOutside(context, tx, as)
       const { commit } = await restoreBranch(tx, home, branch, {
         now,
@@ -230,17 +231,31 @@ async function restoreWhole(context: Context, input: Restoring) {
   return told
 }
 
-/** The merge, or the head of the branch, that is meant by one that was shown. @throws NOT_FOUND */
+/**
+ * The merge, or the head of the branch, that is meant by one that was shown. Looked for before anything is written: of each
+ * that it may be, all that is seen is worked out.
+ * @throws NOT_FOUND
+ */
 async function deletionMeant(
-  view: View,
-  ids: IdReader,
+  context: Context,
   home: string,
   { branch, path, deleted_by: told }: Restoring,
 ): Promise<string | undefined> {
-  if (told === undefined || ids.isWhole) return told
+  if (told === undefined || !isPart(context)) return told
   const isMeant = (entry: Recycled): boolean =>
     path === undefined ? entry.path === null && entry.branch === branch : entry.path === path
-  for (const { commit } of (await recycledOf(view, home)).filter(isMeant).toReversed())
-    if ((await ids.shown(commit)) === told) return commit
+  for (const { commit } of (await recycledOf(context.store.view(), home)).filter(isMeant).toReversed())
+    if ((await commitShown(context, home, branch, commit)) === told) return commit
   return fail('NOT_FOUND', { home, branch, deleted_by: told })
+}
+
+/** It is still what was shown; whether it is still there is asked by whatever restores it. @throws NOT_FOUND */
+async function checkMeant(
+  ids: IdReader,
+  home: string,
+  { branch, deleted_by: told }: Restoring,
+  meant: string | undefined,
+): Promise<void> {
+  if (meant === undefined || ids.isWhole || (await ids.shown(meant)) === told) return
+  fail('NOT_FOUND', { home, branch, deleted_by: told })
 }
