@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '@csb/core'
+import { t } from '../src/texts.ts'
 import { csb, csbStart, environment, type Running } from './command.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
@@ -52,20 +53,24 @@ async function atTerminal(args: readonly string[], ...asked: readonly string[]) 
   return { code, out }
 }
 
+/** The question of the gate as far as it is the same for every card. */
+const asks = (decision: 'approve' | 'reject' | 'needs-changes'): string =>
+  t(`gate.question.${decision}`, { word: '#' }).split('#', 1)[0] ?? ''
+
 test.skipIf(!hasTerminal).each([
   ['Ctrl-D', CTRL_D],
   ['Ctrl-C', CTRL_C],
   ['another word', `no${ENTER}`],
 ])('L1.7 %s at the question of the gate decides nothing, and says so', async (_, typed) => {
-  const { code, out } = await atTerminal(['gate', 'approve', card], 'To approve type', typed)
-  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('Nothing was decided.') })
+  const { code, out } = await atTerminal(['gate', 'approve', card], asks('approve'), typed)
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(t('gate.left', { card })) })
   expect(out).toContain(`csb gate show ${card}`)
   expect(out).not.toContain('await')
 })
 
 test.skipIf(!hasTerminal)('L1.7 the word that was asked for decides, at the same question', async () => {
-  const { code, out } = await atTerminal(['gate', 'reject', card], 'To reject type', `reject${ENTER}`)
-  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(`Rejected ${card}.`) })
+  const { code, out } = await atTerminal(['gate', 'reject', card], asks('reject'), `reject${ENTER}`)
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(t('gate.done.rejected', { card })) })
 })
 
 /** A card that asks to merge one file of that name and that many lines. */
@@ -80,8 +85,8 @@ async function proposed(name: string, lines: number): Promise<string> {
 test.skipIf(!hasTerminal)('L1.7 what is given back to be changed is not asked for again, and says why', async () => {
   const id = await proposed('b.txt', 1)
   const words = ['--words', 'shorter']
-  const { code, out } = await atTerminal(['gate', 'return', id, ...words], 'To give it back type', `return${ENTER}`)
-  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(`Gave ${id} back.`) })
+  const { code, out } = await atTerminal(['gate', 'return', id, ...words], asks('needs-changes'), `return${ENTER}`)
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining(t('gate.done.returned', { card: id })) })
   const again = await csb(['files', 'merge', 'runs/b.txt-1', '--json', '--data', folder])
   expect(again.code).toBe(3)
   expect(JSON.parse(again.out)).toMatchObject({
@@ -93,14 +98,17 @@ test.skipIf(!hasTerminal)(
   'L1.7 a red card with lines that are not shown takes a word on them before its target',
   async () => {
     const id = await proposed('package.json', 450)
-    const unseen = 'The node does not show 51 lines and texts of this card.'
+    const unseen = t('gate.unseen', { count: 51 })
     const left = await atTerminal(['gate', 'approve', id], unseen, `main${ENTER}`)
     expect({ code: left.code, out: left.out }).toEqual({
       code: 0,
-      out: expect.stringContaining('Nothing was decided.'),
+      out: expect.stringContaining(t('gate.left', { card: id })),
     })
-    const done = await atTerminal(['gate', 'approve', id], unseen, `51${ENTER}`, 'To approve type', `main${ENTER}`)
-    expect({ code: done.code, out: done.out }).toEqual({ code: 0, out: expect.stringContaining(`Approved ${id}.`) })
+    const done = await atTerminal(['gate', 'approve', id], unseen, `51${ENTER}`, asks('approve'), `main${ENTER}`)
+    expect({ code: done.code, out: done.out }).toEqual({
+      code: 0,
+      out: expect.stringContaining(t('gate.done.approved', { card: id, commit: '#' }).split('#', 1)[0] ?? ''),
+    })
   },
 )
 
@@ -112,6 +120,6 @@ test.skipIf(!hasTerminal)('approvals that came at once after their cards are tol
     await csb(['gate', 'approve', id, '--yes', '--digest', digest, '--data', folder])
   }
   const id = await proposed('f.txt', 1)
-  const { out } = await atTerminal(['gate', 'approve', id], 'To approve type', `no${ENTER}`)
+  const { out } = await atTerminal(['gate', 'approve', id], asks('approve'), `no${ENTER}`)
   expect(out).toContain('The last 3 approvals were given less than 2 seconds after')
 })
