@@ -76,6 +76,8 @@ export const ERROR_TEXTS = {
   'hint.INVALID_INPUT.no_terminal':
     'Run it in a terminal. Or read csb gate show {card}, and say: csb gate {decision} {card} --yes --digest DIGEST',
   'hint.LEASE_EXPIRED': 'Hand out a new one with: csb lease --for NAME',
+  'hint.LEASE_REVOKED':
+    'Ask for a new one. Are you the owner, and was your key changed elsewhere? csb key take DIR. Was it not you: stop the node, then csb key recover FILE',
   'hint.LEASE_REQUIRED.run_without_token':
     'A run on a message without authority is given none: who sent it asks again with authority. Are you the owner? Unset CSB_RUN and CSB_URL.',
   'hint.LEASE_REQUIRED': 'Hand one out with: csb lease --for NAME',
