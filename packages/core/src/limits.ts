@@ -144,6 +144,8 @@ export const LIMITS = {
   syncListBytes: 256 * MiB,
   /** Distinct labels of one home's notes: each is told in every session, before anything else. */
   syncLabels: 65_536,
+  /** Of these, how many there may be before nobody else than the owner's nodes brings a new one. */
+  syncLabelsOfOthers: 16_384,
   /** A note without what was said of its label, so that none becomes too large by that. */
   syncNoteBytes: 64 * KiB,
   /** The file of a note: the note itself, and the longest that is said of a label in the widest letters. */

@@ -4,14 +4,14 @@
  * the same tree, whatever came first. Who may see or change what is judged by the rooms above, and so are tombstones.
  * @clause L1.7
  */
-import { PUBLIC, parseLabel } from '@csb/core'
+import { LIMITS, PUBLIC, fail, parseLabel } from '@csb/core'
 import { commitFiles, getRef, MEMORY, readBlob, staleProjections, type CommitWords } from '@csb/files'
-import { key, type Transaction } from '@csb/store'
+import { key, type Transaction, type View } from '@csb/store'
 import { isAhead, nextHlc, observeHlc } from './hlc.ts'
 import { isSameClock, parseClock, plainClock } from './label-clock.ts'
 import { OWNERS, mergeStamps, raised, taken, type Stamp, type Standing } from './merge-notes.ts'
 import { clockOf, latestIn, parseNote, renderNote, underClock, type Note } from './note.ts'
-import { dropState, getState, oidOf, putState, stateOf, type NoteState } from './states.ts'
+import { dropState, getState, isLabelHere, labelsOf, oidOf, putState, stateOf, type NoteState } from './states.ts'
 
 /** Which home, and what its commit says of itself. */
 export type WriteWords = CommitWords & { readonly home: string }
@@ -66,7 +66,7 @@ export function putVersions(
     if (after === undefined || winners.has(id)) ignored.push(id)
     if (after !== undefined) winners.set(id, after)
   }
-  return { ...write(tx, words, [...winners.values()]), ignored }
+  return { ...write(tx, words, [...winners.values()], standing), ignored }
 }
 
 type Coming = { readonly note: Note; readonly staged: Note | undefined; readonly standing: Receiving }
@@ -112,7 +112,12 @@ export function removeNotes(
   return { commit, removed: states.map(({ id }) => id) }
 }
 
-function write(tx: Transaction, words: WriteWords, winners: readonly Note[]): Pick<Put, 'commit' | 'applied'> {
+function write(
+  tx: Transaction,
+  words: WriteWords,
+  winners: readonly Note[],
+  standing: Receiving | undefined,
+): Pick<Put, 'commit' | 'applied'> {
   const { home } = words
   const files = winners.map((note) => ({ note, bytes: renderNote(note) }))
   const states = files.map(({ note, bytes }) => stateOf(note, oidOf(tx, home, bytes)))
@@ -121,9 +126,19 @@ function write(tx: Transaction, words: WriteWords, winners: readonly Note[]): Pi
   for (const state of states) {
     const before = getState(tx, home, state.id)
     if (isRelabelled(tx, home, state, before)) staleProjections(tx, home)
+    checkLabel(tx, home, state.label, standing)
     putState(tx, home, state, before)
   }
   return { commit, applied: states }
+}
+
+/**
+ * Each label is told in every session. Who brings one more than that many is stopped there, and nobody else.
+ * @throws TOO_LARGE
+ */
+function checkLabel(view: View, home: string, label: string, standing: Receiving | undefined): void {
+  const maxLabels = standing?.from === 'other' ? LIMITS.syncLabelsOfOthers : LIMITS.syncLabels
+  if (labelsOf(view, home) >= maxLabels && !isLabelHere(view, home, label)) fail('TOO_LARGE', { maxLabels })
 }
 
 /** True where versions in history bear another label from now on. */

@@ -1,5 +1,5 @@
 /**
- * The index over notes: one row per note and one per level and type, each a pure function of the note and its
+ * The index over notes: one row per note, one per level and type and one per label, each a pure function of the note and its
  * place in the tree. Nothing is in it that the tree does not say, so it can be thrown away and made anew.
  * @clause L2.1
  */
@@ -70,6 +70,7 @@ export function putState(tx: Transaction, home: string, state: NoteState, before
   tx.putJson(key('note', home, state.id), state)
   tx.put(key('noteByLevel', home, state.level, state.id), EMPTY)
   tx.put(key('noteByType', home, state.type, state.id), EMPTY)
+  countLabel(tx, home, state.label, 1)
 }
 
 /** Stage the removal of a note's rows. */
@@ -77,6 +78,22 @@ export function dropState(tx: Transaction, home: string, state: NoteState): void
   tx.del(key('note', home, state.id))
   tx.del(key('noteByLevel', home, state.level, state.id))
   tx.del(key('noteByType', home, state.type, state.id))
+  countLabel(tx, home, state.label, -1)
+}
+
+/** Do some notes of the home bear that label? */
+export const isLabelHere = (view: View, home: string, label: string): boolean => view.has(key('noteLabel', home, label))
+
+/** How many labels the notes of a home bear. */
+export const labelsOf = (view: View, home: string): number => view.getJson<number>(key('noteLabel', home)) ?? 0
+
+function countLabel(tx: Transaction, home: string, label: string, by: 1 | -1): void {
+  const row = key('noteLabel', home, label)
+  const before = tx.getJson<number>(row) ?? 0
+  const after = Math.max(before + by, 0)
+  if (after > 0) tx.putJson(row, after)
+  else tx.del(row)
+  if (before > 0 !== after > 0) tx.putJson(key('noteLabel', home), Math.max(labelsOf(tx, home) + by, 0))
 }
 
 /** The object id that git gives a file, without writing it: a version that loses leaves no bytes behind. */
@@ -92,9 +109,10 @@ export function oidOf(view: View, home: string, bytes: Uint8Array): string {
  * @clause L2.1
  */
 export async function rebuildIndex(tx: Transaction, home: string): Promise<number> {
-  for (const table of ['note', 'noteByLevel', 'noteByType'] as const) {
+  for (const table of ['note', 'noteByLevel', 'noteByType', 'noteLabel'] as const) {
     for await (const [row] of tx.range({ prefix: prefix(table, home) })) tx.del(row)
   }
+  tx.del(key('noteLabel', home))
   let count = 0
   for (const { path, oid } of noteFiles(tx, home)) {
     const note = readOr(() => parseNote(readBlob(tx, home, oid)), 'MALFORMED')

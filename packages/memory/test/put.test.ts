@@ -1,14 +1,15 @@
-import { newId, OWNER_PRIVATE } from '@csb/core'
+import { LIMITS, newId, OWNER_PRIVATE, parseLabel } from '@csb/core'
 import { commitFiles, getRef, listFiles, MEMORY, readCommit, readLog } from '@csb/files'
-import { prefix, type Store } from '@csb/store'
+import { key, prefix, type Store } from '@csb/store'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { plainClock } from '../src/label-clock.ts'
+import { OWNERS } from '../src/merge-notes.ts'
 import { renderNote, type Note } from '../src/note.ts'
 import { putNotes, removeNotes } from '../src/put.ts'
 import { getNote } from '../src/read.ts'
-import { getState, rebuildIndex } from '../src/states.ts'
-import { createNotes } from '../src/write.ts'
+import { getState, labelsOf, rebuildIndex } from '../src/states.ts'
+import { createNotes, relabelNote } from '../src/write.ts'
 import { DID, noteOf, NOW, openHome, OTHER, OWNER, words } from './support.ts'
 
 const put = (store: Store, home: string, notes: readonly Note[], now = NOW) =>
@@ -21,12 +22,14 @@ const treeOf = (store: Store, home: string) => {
 
 async function rowsOf(store: Store, home: string): Promise<Record<string, string>> {
   const rows: Record<string, string> = {}
-  for (const table of ['note', 'noteByLevel', 'noteByType'] as const) {
+  for (const table of ['note', 'noteByLevel', 'noteByType', 'noteLabel'] as const) {
     for await (const [row, value] of store.view().range({ prefix: prefix(table, home) }))
       rows[row] = Buffer.from(value).toString()
   }
   return rows
 }
+
+const ALL = { level: 'sealed', tags: ['*'] } as const
 
 /** Of versions of the note that `noteOf` makes. */
 const clock = plainClock(noteOf())
@@ -47,7 +50,7 @@ describe('putting notes', () => {
     expect(
       listFiles(store.view(), { home, at: MEMORY, recursive: true }).filter(({ kind }) => kind === 'file'),
     ).toHaveLength(1)
-    expect(Object.keys(await rowsOf(store, home))).toHaveLength(3)
+    expect(Object.keys(await rowsOf(store, home))).toHaveLength(4)
   })
 
   test('of equal clocks the higher actor wins, of equal actors the higher object id', async () => {
@@ -145,6 +148,45 @@ describe('putting notes', () => {
       }),
       { numRuns: 60 },
     )
+  })
+})
+
+describe('labels of a home', () => {
+  const labelled = (label: string, rest: Partial<Note> = {}): Note => noteOf({}, { label: parseLabel(label), ...rest })
+
+  test('are counted as notes come, change and go', async () => {
+    const { store, home } = await openHome()
+    const count = () => labelsOf(store.view(), home)
+    const [one, two] = [labelled('private:owner:a'), labelled('private:owner:a')]
+    await put(store, home, [one, two, labelled('public:owner')])
+    expect(count()).toBe(2)
+    const { id } = one.entry
+    await store.transact((tx) =>
+      relabelNote(tx, { ...words, home, id, actor: DID, clearance: ALL, label: parseLabel('sealed:owner:b') }),
+    )
+    expect(count()).toBe(3)
+    await store.transact((tx) => removeNotes(tx, { ...words, home, ids: [two.entry.id] }))
+    expect(count()).toBe(2)
+    await store.transact((tx) => rebuildIndex(tx, home))
+    expect(count()).toBe(2)
+  })
+
+  test.each([
+    ['a node of the owner', LIMITS.syncLabels, OWNERS],
+    ['anybody else', LIMITS.syncLabelsOfOthers, { from: 'other', here: 'owner' }],
+  ] as const)('have a bound: %s brings none beyond it, and nothing of what came with it', async (_who, most, from) => {
+    const { store, home } = await openHome()
+    const known = labelled('private:external')
+    await put(store, home, [known])
+    await store.transact((tx) => tx.putJson(key('noteLabel', home), most))
+    const standing = { ...from, node: DID }
+    const bring = (notes: readonly Note[]) => store.transact((tx) => putNotes(tx, { ...words, home, notes, standing }))
+    const before = treeOf(store, home)
+    await expect(bring([labelled('private:external'), labelled('private:external:new')])).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+    })
+    expect(treeOf(store, home)).toBe(before)
+    expect((await bring([labelled('private:external')])).applied).toHaveLength(1)
   })
 })
 

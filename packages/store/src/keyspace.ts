@@ -37,6 +37,8 @@ export const TABLES = {
   noteByLevel: 'nl',
   /** home / type / note id -> empty: list by type (memory) */
   noteByType: 'nt',
+  /** home / label -> JSON how many notes bear it; home -> JSON how many labels there are (memory) */
+  noteLabel: 'nb',
   /** home / note id -> JSON signed tombstone, never removed (guard) */
   tombstone: 'nz',
 

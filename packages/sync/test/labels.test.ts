@@ -1,7 +1,8 @@
 /** Labels over sessions: raised and lowered apart from each other, and by those who are not believed in it. */
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { createKeyPair, formatLabel, parseLabel } from '@csb/core'
-import { FULL, TRUSTED, createNode, seenBy, sync, type Between, type Node } from './nodes.ts'
+import { createKeyPair, formatLabel, LIMITS, parseLabel } from '@csb/core'
+import { key } from '@csb/store'
+import { FULL, HOME, TRUSTED, createNode, seenBy, sync, type Between, type Node } from './nodes.ts'
 import { createWire } from './ports.ts'
 
 const nodes: Node[] = []
@@ -191,6 +192,21 @@ describe('what was raised', () => {
 })
 
 describe('a peer that is no node of the owner', () => {
+  test('is stopped where it brings labels without end, and nobody else is', async () => {
+    await nas.create('mine', 'trusted:owner')
+    await nas.store.transact((tx) => tx.putJson(key('noteLabel', HOME), LIMITS.syncLabelsOfOthers))
+    const [before, held] = [nas.tree(), await ids(nas)]
+    await friend.create('one more', 'public:owner:new')
+    const how: Between = { ...WRITER, ofRight: { clearance: { level: 'trusted', tags: ['new'] }, mayWrite: true } }
+    await expect(sync(nas, friend, how)).rejects.toMatchObject({ code: 'TOO_LARGE' })
+    expect([nas.tree(), await ids(nas)]).toEqual([before, held])
+    const other = await createNode('other', createKeyPair().did, false)
+    nodes.push(other)
+    await expect(sync(nas, other, WRITER)).resolves.toMatchObject({ left: { equal: true } })
+    await laptop.create('new here', 'private:owner:newer')
+    await expect(sync(nas, laptop, OWN)).resolves.toMatchObject({ left: { received: 1, equal: true } })
+  })
+
   test('L1.7 lowers no label here, and its own copy follows', async () => {
     const id = await nas.create('for friends', 'trusted:owner')
     await sync(nas, friend, WRITER)
