@@ -1050,6 +1050,9 @@ home?: string
  */
 export interface MemoryCreate {
 home?: string
+/**
+ * an id in it is kept where the lease sees everything; otherwise the note gets one that is made from it, so that a note that is not seen is not told of
+ */
 entry: {
 [k: string]: unknown | undefined
 }

@@ -19,6 +19,7 @@ import { noteCommit } from '../git/ids.ts'
 import { authorOf, trailersOf } from '../session/authorship.ts'
 import { isOfOwner, labelHere } from '../session/foreign-home.ts'
 import { askGate } from '../gate/gates.ts'
+import { withOwnIds } from '../session/note-ids.ts'
 import { leastLabel, withoutOutside } from '../session/taint.ts'
 import {
   EVERYTHING,
@@ -88,10 +89,11 @@ function labelGiven(context: Context, given: string | undefined): Label {
   return joinLabels([given === undefined ? OWNER_PRIVATE : parseLabel(given), leastLabel(context, context.view)])
 }
 
-async function create(context: Context, home: string, items: readonly Item[], existing: Existing) {
+async function create(context: Context, home: string, given: readonly Item[], existing: Existing) {
   const named = ({ entry }: Item) => String((entry as { id?: unknown }).id)
   return context.write(
     (tx) => {
+      const items = withOwnIds(context, tx, home, given)
       const gone = items.map(named).filter((id) => isForgotten(tx, home, id))
       if (gone.length > 0 && existing === 'refuse') fail('FORGOTTEN', { id: gone[0] })
       const made = createNotes(tx, {
