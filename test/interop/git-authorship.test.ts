@@ -85,6 +85,18 @@ describe('L3.2 what a session pushes by git', () => {
     expect(await labelOf('runs/other', 'kept.md')).toBe('public:owner')
   })
 
+  test('L3.2 is an agent\u2019s word as a proposal too', async ({ skip }) => {
+    skip(!HAS_GIT, SKIPPED)
+    const { folder, git } = await sessionOn()
+    await commitIn(folder, { 'proposed.md': 'as an agent says' }, 'work')
+    await git('push', '-q', 'origin', 'HEAD:refs/for/main')
+    const head = (await git('rev-parse', 'HEAD')).trim()
+    const { refs } = await rig.client.call<{ refs: { branch: string; commit: string }[] }>('GET', '/v1/files/refs')
+    const branch = refs.find((ref) => ref.commit === head)?.branch ?? ''
+    expect(branch).toMatch(/^proposals\//)
+    expect(await labelOf(branch, 'proposed.md')).toBe('private:agent')
+  })
+
   test('L3.2 by the owner stays the owner\u2019s word', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)
     const folder = join(rig.work, 'owner')

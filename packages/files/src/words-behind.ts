@@ -5,8 +5,10 @@
  */
 import type { View } from '@csb/store'
 import { createHistory } from './history.ts'
+import { readCommit } from './objects.ts'
 import { listRefs } from './refs.ts'
 import { listTags, peel } from './tags.ts'
+import { walkCommits } from './walk.ts'
 
 export type MarksBehind = {
   readonly words: boolean
@@ -15,9 +17,14 @@ export type MarksBehind = {
   isPlain(oid: string): boolean
 }
 
+type Head = { readonly commit: string }
+
+/** Clocks of committers differ: so far behind it is still looked for a commit. */
+const SLOP_MS = 24 * 60 * 60_000
+
 /**
  * The marks of branches and tags that one of the commits is behind, where it is behind none without that mark.
- * @param oids commits, or tags that lead to one: what is named, and what new commits build on
+ * @param oids commits that were here before, or tags that lead to one: what is named, and what new commits build on
  * @throws NOT_FOUND without the home, OBJECT_DAMAGED
  * @clause L1.7, L3.2
  */
@@ -25,26 +32,37 @@ export async function marksBehind(view: View, home: string, oids: readonly strin
   const refs = await listRefs(view, home)
   const tags = await listTags(view, home)
   const commits = oids.map((oid) => peel(view, home, oid).commit)
-  const isBehind = (heads: readonly { readonly commit: string }[]) =>
-    createHistory(
-      view,
-      home,
-      heads.map(({ commit }) => commit),
-    )
-  const isMarked = <T extends { readonly commit: string }>(
-    heads: readonly T[],
-    isSo: (head: T) => boolean,
-  ): boolean => {
+  const isMarked = <T extends Head>(heads: readonly T[], isSo: (head: T) => boolean): boolean => {
     const marked = heads.filter(isSo)
     if (marked.length === 0) return false
-    const [inMarked, inPlain] = [isBehind(marked), isBehind(heads.filter((head) => !isSo(head)))]
-    return commits.some((commit) => inMarked(commit) && !inPlain(commit))
+    const plain = heads.filter((head) => !isSo(head))
+    // to the end: dates are words of whoever made the commits
+    const isInMarked = createHistory(
+      view,
+      home,
+      marked.map(({ commit }) => commit),
+    )
+    return commits.some((commit) => !isNearlyBehind(view, home, plain, commit) && isInMarked(commit))
   }
-  const isInPlain = isBehind(refs.filter(({ agent }) => agent !== true))
   return {
     words: isMarked([...refs, ...tags], ({ words }) => words === true),
     // a tag says nothing of who pushed what it leads to
     agent: isMarked(refs, ({ agent }) => agent === true),
-    isPlain: (oid) => isInPlain(peel(view, home, oid).commit),
+    isPlain: (oid) => {
+      const plain = refs.filter(({ agent }) => agent !== true)
+      return isNearlyBehind(view, home, plain, peel(view, home, oid).commit)
+    },
   }
+}
+
+/** Where clocks ran far backwards it says no, and what is named bears a mark for nothing. */
+function isNearlyBehind(view: View, home: string, heads: readonly Head[], wanted: string): boolean {
+  if (heads.some(({ commit }) => commit === wanted)) return true
+  const { at } = readCommit(view, home, wanted).committer
+  const starts = heads.map(({ commit }) => commit)
+  for (const { oid, commit } of walkCommits(view, home, starts)) {
+    if (oid === wanted) return true
+    if (commit.committer.at < at - SLOP_MS) return false
+  }
+  return false
 }

@@ -198,7 +198,8 @@ async function marksOfPush(
   pushed: { readonly home: string; readonly to: string; readonly history: PushedHistory | undefined },
 ) {
   const { home, to, history } = pushed
-  const behind = await marksBehind(tx, home, [to, ...(history?.grounds ?? [])])
-  const isAgents = writesAsAgent(context) && (history?.commits.includes(to) === true || !behind.isPlain(to))
+  const isNew = history?.commits.includes(to) === true
+  const behind = await marksBehind(tx, home, [...(isNew ? [] : [to]), ...(history?.grounds ?? [])])
+  const isAgents = writesAsAgent(context) && (isNew || !behind.isPlain(to))
   return { words: behind.words || speaksOutside(context, tx), agent: behind.agent || isAgents }
 }
