@@ -55,7 +55,11 @@ async function recoverable(options: Parameters<typeof made>[1] = {}) {
 }
 
 type Spoken = { readonly items: readonly KeyStatement[]; readonly recovery: string | null }
-const spoken = ({ client }: Pick<Desk, 'client'>) => client.call<Spoken>('GET', '/v1/keys')
+/** What is said of keys: the same at every node of the owner, beside the grant by which each acts. */
+const spoken = async ({ client }: Pick<Desk, 'client'>): Promise<Spoken> => {
+  const { items, recovery } = await client.call<Spoken>('GET', '/v1/keys')
+  return { items, recovery }
+}
 const rules = async (directory: string) =>
   (await delegateTo(await deskOf(directory), DELEGATING)).grant.delegation.grantor_key
 const identityOf = async (directory: string) => (await readJson(directory, 'identity')) as Identity
