@@ -157,6 +157,8 @@ describe('L1.5 the read list of a lease', () => {
     expect(reads).toContainEqual(expect.objectContaining({ path: 'runs/plan:', oid: head }))
 
     await cloned(spy)
+    // what is kept behind the answer is on the disk
+    expect(await unlisted(house)).toHaveLength(1)
     clock.advance(HOUR)
     await collectRows(house.parts, new AbortController().signal)
     const listing = (await house.records()).find(({ lease }) => lease === spy.hash)
