@@ -131,7 +131,8 @@ describe('L1.2 under a floor', () => {
   test('L1.2 what a lease for some paths pushes gets the label as it lands', async ({ skip }) => {
     skip(!HAS_GIT, SKIPPED)
     const { folder } = await sessionOn({ label_floor: 'sealed', paths: ['/open.md', '/new.md'] })
-    await commitIn(folder, { 'new.md': 'below it' }, 'low')
+    // words of its own: the same commit, made in the same second for another branch, would be shown to it as its own
+    await commitIn(folder, { 'new.md': 'of a part' }, 'part')
     expect(await ran(folder, ['push', 'origin', 'HEAD:refs/heads/runs/part'])).toMatchObject({ code: 0 })
     expect(await labelOf('runs/part', 'new.md')).toBe('sealed:agent')
   })
