@@ -147,6 +147,13 @@ export const EVERYTHING: Label = { level: 'sealed', integrity: 'owner', tags: [E
 /** What is told with ids, paths and words of any branch is for those who may read every branch as a whole. */
 export const EVERYWHERE = { path: '/', below: true, branch: '*', label: EVERYTHING } as const
 
+/** What it takes to be told what speaks of everything. */
+export const readingAll = (_input: unknown, parts: Parts): LeaseRequest => ({
+  location: locationOf(parts, homeOf({}, parts)),
+  action: 'read',
+  ...EVERYWHERE,
+})
+
 /** Does the caller's lease reach what turns up only while the operation runs? */
 export const reaches = ({ principal }: Pick<Context, 'principal'>, needs: LeaseRequest): boolean =>
   principal.lease !== null && allows(principal.lease, needs).ok

@@ -15,6 +15,7 @@ import { mergeOperations } from './operations/merge.ts'
 import { nodeOperations } from './operations/node.ts'
 import { passingOperations } from './operations/passing.ts'
 import { recordOperations } from './operations/record.ts'
+import { revokingOperations } from './operations/revoking.ts'
 import { syncOperations } from './operations/sync.ts'
 import { taskOperations } from './operations/tasks.ts'
 import { trustingOperations } from './operations/trusting.ts'
@@ -33,6 +34,7 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
     ...agentOperations,
     ...taskOperations,
     ...authorityOperations,
+    ...revokingOperations,
     ...passingOperations,
     ...trustingOperations,
     ...keyOperations,

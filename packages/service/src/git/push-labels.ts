@@ -1,7 +1,8 @@
 /**
  * What a session pushes by git after it has read from outside, or under a floor: each file that the push changes must bear
- * the label of what was read and no less than the floor, in the tree that comes. Written over another door it gets that label by itself, and so does what lands on
- * what a reader of a part does not see; what goes in as it came is taken as it is or not at all.
+ * the label of what was read and no less than the floor, in the tree that comes. Written over another door it gets that
+ * label by itself, and so does what lands on what a reader of a part does not see; what goes in as it came is taken as it
+ * is or not at all.
  * @clause L1.7
  */
 import { fail, formatLabel, joinLabels, parseLabel } from '@csb/core'

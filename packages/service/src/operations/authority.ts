@@ -1,26 +1,20 @@
 /**
- * L1 operations: take in grants, revoke. The owner's key is never here: documents arrive signed.
+ * L1 operations: take in grants, narrow them, tell peers of them. The owner's key is never here: documents arrive signed.
  * @clause DEL-003.3.3, DEL-003.3.4, A2A-003
  */
-import { LIMITS, fail, isNodeError, type Grant, type Lease } from '@csb/core'
+import { LIMITS, fail, type Grant, type Lease } from '@csb/core'
 import {
   attenuate,
   childOf,
   countChild,
-  declaredBefore,
   grantHash,
-  grantsNamed,
   hasGrant,
   holderOf,
   isSameOwner,
   keepGrant,
   listGrants,
   noteDeclared,
-  noteUntold,
   readGrant,
-  revoke,
-  setDeclared,
-  signRevocation,
   trusted,
   usedOf,
   verifyChain,
@@ -32,8 +26,9 @@ import type { Transaction } from '@csb/store'
 import { answerStatus } from '../revocation/freshness.ts'
 import type { Wish } from '../gate/wishes.ts'
 import { checkBrought, checkToken, mintThroughGate } from '../session/minting.ts'
-import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { readingAll, ruling, type Context, type Operation } from '../operation.ts'
 import { knowKey, takeStatement } from './keys.ts'
+import { revokeGrant } from './revoking.ts'
 import type { MessagePort } from '../peers.ts'
 import { showing, spread, tellPeer } from '../revocation/spreading.ts'
 
@@ -43,12 +38,6 @@ type Accepting = {
   readonly token_hash?: string
   readonly declared?: boolean
 }
-
-const reading = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, homeOf({}, parts)),
-  action: 'read' as const,
-  ...EVERYWHERE,
-})
 
 /** A child as a card shows it. @throws SCOPE_EXCEEDED, INVALID_INPUT: what can not be is not asked for */
 function wishOf({ principal: { chain, leaseHash }, clock, key }: Context, asked: Attenuation): Wish {
@@ -262,7 +251,7 @@ export const authorityOperations: readonly Operation[] = [
     input: 'AuthorityGrants',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     hears: () => 'names in grants',
     run: async ({ view }: Context) => {
       const grants: readonly Grant[] = await listGrants(view)
@@ -271,64 +260,13 @@ export const authorityOperations: readonly Operation[] = [
       }
     },
   },
-  {
-    name: 'authority.revoke',
-    input: 'AuthorityRevoke',
-    kind: 'write',
-    evenHeld: true,
-    open: 'lease',
-    needs: ruling,
-    run: async (context: Context, input: { revocation: unknown }) => {
-      const { target, peers } = await revokeGrant(context, input, [])
-      return { revoked: target, ...(await spread(context, target, peers)) }
-    },
-  },
-  {
-    name: 'authority.declared',
-    input: 'AuthorityDeclared',
-    kind: 'write',
-    evenHeld: true,
-    open: 'lease',
-    needs: ruling,
-    run: async (context: Context, { ids }: { ids: readonly string[] }) => {
-      const gone = declaredBefore(context.view).filter((id) => !ids.includes(id))
-      const hashes = gone
-        .flatMap((id) => grantsNamed(context.view, id))
-        .filter((hash) => !isRevoked(context.view, hash))
-      for (const target of hashes) await endDeclared(context, target)
-      // last: what a crash keeps from being ended is ended the next time
-      if (!isSameSet(declaredBefore(context.view), ids))
-        await context.end(
-          (tx) => setDeclared(tx, ids),
-          () => ({ declared: ids, gone }),
-        )
-      return { revoked: hashes }
-    },
-  },
 ]
-
-const isSameSet = (a: readonly string[], b: readonly string[]): boolean =>
-  new Set(a).symmetricDifference(new Set(b)).size === 0
 
 /** A grant as it is listed, with what was used of its lease where that has a budget. */
 function kept(view: Context['view'], grant: Grant) {
   const hash = grantHash(grant)
   const isCounted = grant.authorization_details?.[0]?.budget !== undefined
   return { hash, revoked: isRevoked(view, hash), grant, ...(isCounted ? { used: usedOf(view, hash) } : {}) }
-}
-
-/** End a grant whose entry is gone from identity.json: the owner has said so, and this node signs what follows. */
-async function endDeclared(context: Context, target: string): Promise<void> {
-  const { clock, key: node } = context
-  try {
-    const document = signRevocation({ target, reason: 'ended', now: clock.now() }, node)
-    const { peers } = await revokeGrant(context, document, [])
-    context.background(spread(context, target, peers))
-  } catch (error) {
-    // one that another node answers for is ended there
-    if (!isNodeError(error, 'DENIED')) throw error
-    context.log('warn', 'a delegation is no longer declared, and is not ended here', { grant: target })
-  }
 }
 
 /** Anybody may bring a revocation; to fill the disk with strangers' ones nobody may. @throws DENIED */
@@ -340,27 +278,4 @@ function knowSigner(context: Context, document: unknown): void {
   const isKnown = typeof by === 'string' && trusted(context.view, by) !== undefined
   const isHeld = typeof target === 'string' && hasGrant(context.view, target)
   if (!isKnown && !isHeld) fail('DENIED', { reason: 'neither the signer nor the grant is known here' })
-}
-
-/**
- * @param except dids that know already
- * @returns the hash that was revoked, and who is to hear of it
- */
-export async function revokeGrant(
-  context: Context,
-  document: unknown,
-  except: readonly string[],
-): Promise<{ target: string; peers: readonly string[] }> {
-  const { revocation, peers } = await context.end(
-    async (tx) => {
-      const now = context.clock.now()
-      const done = revoke(tx, document, now)
-      const { target } = done.revocation
-      // a word of somebody who may not end it is kept, and goes nowhere
-      return { ...done, peers: isRevoked(tx, target) ? await noteUntold(tx, target, except, now) : [] }
-    },
-    (done) => ({ revoked: done.revocation.target, by: done.revocation.by, reason: done.revocation.reason }),
-  )
-  context.runs.bell.ring()
-  return { target: revocation.target, peers }
 }

@@ -26,7 +26,7 @@ import { listHomes } from '@csb/files'
 import type { Transaction, View } from '@csb/store'
 import { nodeChain } from '../runs/lease.ts'
 import { checkToken } from '../session/minting.ts'
-import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { readingAll, ruling, type Context, type Operation } from '../operation.ts'
 import { spreadKeys } from '../revocation/spreading.ts'
 
 type Granting = { readonly grant: unknown; readonly token_hash?: string }
@@ -36,12 +36,6 @@ type Stating = {
   readonly also?: readonly unknown[]
   readonly grants?: readonly Granting[]
 }
-
-const reading = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, homeOf({}, parts)),
-  action: 'read' as const,
-  ...EVERYWHERE,
-})
 
 /** Hash of the grant by which this node acts; null where it has none. */
 function grantHashOf(view: View): string | null {
@@ -55,7 +49,7 @@ export const keyOperations: readonly Operation[] = [
     input: 'KeysList',
     kind: 'read',
     open: 'lease',
-    needs: reading,
+    needs: readingAll,
     run: async ({ view, identity }: Context) => ({
       items: await listKeyStatements(view),
       recovery: recoveryOf(view, identity.owner.did) ?? null,

@@ -25,7 +25,7 @@ import type { Wish } from '../gate/wishes.ts'
 import { mintThroughGate } from '../session/minting.ts'
 import { ruling, type Context, type Operation, type Parts } from '../operation.ts'
 import { spread } from '../revocation/spreading.ts'
-import { revokeGrant } from './authority.ts'
+import { revokeGrant } from './revoking.ts'
 
 type Asked = {
   readonly grant: string

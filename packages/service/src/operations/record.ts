@@ -15,15 +15,9 @@ import {
   witnessState,
   writeProof,
 } from '@csb/authority'
-import { EVERYWHERE, homeOf, locationOf, ruling, type Context, type Operation, type Parts } from '../operation.ts'
+import { readingAll, ruling, type Context, type Operation } from '../operation.ts'
 
 /** What was done and read is told with its ids and paths, whatever their labels; and how much was done, by its size. */
-const readingAll = (_input: unknown, parts: Parts) => ({
-  location: locationOf(parts, homeOf({}, parts)),
-  action: 'read' as const,
-  ...EVERYWHERE,
-})
-
 /** Names and words of whoever asked for something stand there as they came. */
 const inRecord = () => 'the record'
 
