@@ -54,6 +54,8 @@ export const ERROR_TEXTS = {
     'Change it, and ask again. As it is it can be asked for again a day after the card {card}.',
   'hint.DISK_FULL': 'Free some space, then do it again: nothing of it was kept.',
   'hint.GRANT_INVALID': 'See what is granted with: csb grants',
+  'hint.GRANT_INVALID.type_rule.level':
+    'To override goes with everything, and is not passed on: leave --scope, --task and --depth out.',
   'hint.GRANT_INVALID.malformed.branches':
     'A branch is its whole name, as in main; runs/* is all below runs/, and * is all. A * stands nowhere else.',
   'hint.GRANT_INVALID.malformed.paths': 'A path begins with /, as in /docs with all below it; / is all.',

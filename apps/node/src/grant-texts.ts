@@ -32,6 +32,7 @@ export const GRANT_TEXTS = {
   'share.about': 'let a peer see the notes of the home up to a level',
   'share.done': '{name} may see notes up to {level}{write}.\n  hash  {hash}',
   'share.write': ' and write',
+  'trust.level': 'how what is said for them is to be treated: inform, request or execute',
   'trust.line': '{name}  honoured up to {ceiling}, {sees}',
   'trust.line.ended': '{name}  not honoured any more, since {at}: that key is in other hands',
   'trust.sees': 'sees up to {level}',

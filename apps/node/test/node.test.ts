@@ -67,7 +67,7 @@ describe('csb init', () => {
     expect((await csb(['init', '--data', sealed], { env: { CSB_PASSPHRASE: 'short' } })).code).toBe(EXIT.refused)
     const { code, err } = await csb(['init', '--data', sealed], { env })
     expect({ code, err }).toEqual({ code: EXIT.ok, err: '' })
-    const again = await csb(['owner', 'seal', '--data', sealed, '--json'], { env })
+    const again = await csb(['key', 'seal', '--data', sealed, '--json'], { env })
     expect(JSON.parse(again.out)).toMatchObject({
       error: { code: 'PASSPHRASE', details: { reason: 'sealed_already' } },
     })

@@ -58,7 +58,6 @@ const LENT = { CSB_RUN: 'run_x', CSB_URL: 'http://127.0.0.1:9', CSB_TOKEN: 'csb_
 /** What takes the owner's key, as it is called. */
 const OWNERS: readonly (readonly string[])[] = [
   ['key', 'seal'],
-  ['owner', 'seal'],
   ['key', 'show'],
   ['key', 'rotate', '--unsealed'],
   ['key', 'compromise', '--yes', '--unsealed'],

@@ -91,7 +91,7 @@ export function authorityCommands(program: Command): void {
     .option('--remove', t('option.remove'))
     .option('--delegate <name>', t('trust.delegate'))
     .option('--scope <tokens>', t('option.scope'))
-    .addOption(new Option('--level <level>', t('option.rank')).choices(RANKS.slice(0, 3)).default('request'))
+    .addOption(new Option('--level <level>', t('trust.level')).choices(RANKS.slice(0, 3)).default('request'))
     .option('--ttl <duration>', t('option.ttl'), durationOf)
     .action(acting<Trusting, [string | undefined]>(trust))
   program

@@ -33,8 +33,6 @@ export function keyCommands(program: Command): void {
   program.commandsGroup(t('group.authority'))
   const key = program.command('key').description(t('key.about'))
   sealing(key.command('seal'))
-  // what it was called before
-  sealing(program.command('owner', { hidden: true }).description(t('key.about')).command('seal'))
   key.command('show').description(t('key.show.about')).action(owning(show))
   key
     .command('rotate')
