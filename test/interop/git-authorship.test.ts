@@ -1,12 +1,10 @@
 /** What a session pushes is taken with its own ids, and is still no more than an agent's word, under the floor of its lease. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { formatLabel, systemClock, type Label, type Lease } from '@csb/core'
-import { leaseFor, openOwner } from '@csb/node'
-import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, type GitNode } from './git-rig.ts'
+import { formatLabel, type Label, type Lease } from '@csb/core'
+import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, sessionOn as sessionIn, type GitNode } from './git-rig.ts'
 
 let rig: GitNode
-let count = 0
 beforeAll(async () => {
   rig = await openGitNode('sha256')
   for (const path of ['open.md', 'kept.md'])
@@ -21,26 +19,7 @@ beforeAll(async () => {
 afterAll(() => rig.close())
 
 /** A session of its own that has cloned `runs/base`. */
-async function sessionOn(more: Partial<Lease> = {}) {
-  const desk = {
-    directory: rig.folder,
-    client: rig.client,
-    owner: await openOwner(rig.folder, undefined),
-    now: systemClock.now(),
-  }
-  const lease = {
-    actions: ['list', 'read', 'write', 'propose'],
-    paths: ['/'],
-    branches: ['*'],
-    labels_max: 'sealed',
-    label_tags: ['*'],
-    ...more,
-  } as Parameters<typeof leaseFor>[1]['lease']
-  const { token } = await leaseFor(desk, { name: 'agent', lease, ttlMs: 600_000 })
-  const folder = join(rig.work, `session-${count++}`)
-  await gitIn(rig.work)('clone', '-q', '--branch', 'runs/base', rig.url(token), folder)
-  return { folder, git: gitIn(folder) }
-}
+const sessionOn = (more: Partial<Lease> = {}) => sessionIn(rig, 'runs/base', more)
 
 const file = (branch: string, path: string) => `/v1/files/file?branch=${encodeURIComponent(branch)}&path=${path}`
 const labelOf = async (branch: string, path: string) =>

@@ -4,9 +4,18 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { systemClock } from '@csb/core'
+import { systemClock, type Lease } from '@csb/core'
 import { createHome } from '@csb/files'
-import { createClient, initNode, readSettings, startNode, type Client, type RunningNode } from '@csb/node'
+import {
+  createClient,
+  initNode,
+  leaseFor,
+  openOwner,
+  readSettings,
+  startNode,
+  type Client,
+  type RunningNode,
+} from '@csb/node'
 import { openStore } from '@csb/store'
 
 export type Hash = 'sha1' | 'sha256'
@@ -122,6 +131,34 @@ export async function ran(cwd: string, args: readonly string[], env: Record<stri
     const { code, stdout, stderr } = error as { code?: number; stdout?: string; stderr?: string }
     return { code: code ?? 1, stdout: stdout ?? '', stderr: stderr ?? '' }
   }
+}
+
+/** What a session on all of a home may do by git. */
+export const SESSION = {
+  actions: ['list', 'read', 'write', 'propose'],
+  paths: ['/'],
+  branches: ['*'],
+  labels_max: 'sealed',
+  label_tags: ['*'],
+} satisfies Partial<Lease>
+
+/** A session of its own, in a clone of a branch. @param more members of its lease, over {@link SESSION} */
+export async function sessionOn(
+  rig: GitNode,
+  branch: string,
+  more: Partial<Lease> = {},
+  options: readonly string[] = [],
+) {
+  const desk = {
+    directory: rig.folder,
+    client: rig.client,
+    owner: await openOwner(rig.folder, undefined),
+    now: systemClock.now(),
+  }
+  const { token } = await leaseFor(desk, { name: 'agent', lease: { ...SESSION, ...more }, ttlMs: 600_000 })
+  const folder = await mkdtemp(join(rig.work, 'session-'))
+  await gitIn(rig.work)('clone', '-q', ...options, '--branch', branch, rig.url(token), folder)
+  return { folder, git: gitIn(folder), token }
 }
 
 /** Write files into a work tree and commit them. @returns id of the commit */

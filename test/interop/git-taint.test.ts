@@ -1,12 +1,9 @@
 /** What a session has read from outside goes along with what it pushes by git, or is not taken. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '@csb/core'
-import { leaseFor, openOwner } from '@csb/node'
-import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, type GitNode } from './git-rig.ts'
+import { HAS_GIT, SKIPPED, commitIn, gitIn, openGitNode, ran, sessionOn as sessionIn, type GitNode } from './git-rig.ts'
 
 let rig: GitNode
-let count = 0
 beforeAll(async () => {
   rig = await openGitNode('sha256')
   await rig.client.call('PUT', '/v1/files/file', {
@@ -21,33 +18,8 @@ afterAll(() => rig.close())
 type More = { readonly paths?: string[]; readonly branches?: string[]; readonly labels_max?: 'private' }
 
 /** A session of its own, in a clone of one branch. */
-async function sessionOn(branch: string, more: More = {}) {
-  const desk = {
-    directory: rig.folder,
-    client: rig.client,
-    owner: await openOwner(rig.folder, undefined),
-    now: systemClock.now(),
-  }
-  const lease = {
-    actions: ['list', 'read', 'write', 'propose'],
-    paths: ['/'],
-    branches: ['*'],
-    labels_max: 'sealed',
-    label_tags: ['*'],
-  } as const
-  const given = {
-    ...lease,
-    actions: [...lease.actions],
-    paths: [...lease.paths],
-    branches: [...lease.branches],
-    label_tags: more.labels_max === undefined ? [...lease.label_tags] : [],
-    ...more,
-  }
-  const { token } = await leaseFor(desk, { name: 'agent', lease: given, ttlMs: 600_000 })
-  const folder = join(rig.work, `session-${count++}`)
-  await gitIn(rig.work)('clone', '-q', '--single-branch', '--branch', branch, rig.url(token), folder)
-  return { folder, git: gitIn(folder), token }
-}
+const sessionOn = (branch: string, more: More = {}) =>
+  sessionIn(rig, branch, { ...(more.labels_max === undefined ? {} : { label_tags: [] }), ...more }, ['--single-branch'])
 
 const refs = () => rig.client.call<{ refs: { branch: string; commit: string }[] }>('GET', '/v1/files/refs')
 const labelOf = async (branch: string, path: string) =>
